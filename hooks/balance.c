@@ -16,9 +16,11 @@
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
 #include "hooks/takers.h"
+#include "ledger/granules.h"
 #include "ledger/takers.h"
 #include "pool/pool.h"
 #include "pool/source/whole.h"
+#include "pool/stream.h"
 
 enum {
     TRIES = 3,
@@ -63,6 +65,15 @@ static bool is_still(int device)
     return begun - over == (ms_thread.recording ? 1u : 0u) && !ms_pool_is_growing(device);
 }
 
+/* What the driver's own pools have of the device beyond the blocks that lie there, its or ours. */
+static uint64_t in_drivers_pools(int device)
+{
+    struct ms_mempool_sums sums = ms_mempool_sums_of(device);
+    uint64_t in_blocks = ms_ledger_followed_in_pools(device) + sums.held;
+
+    return sums.idle + (sums.used > in_blocks ? sums.used - in_blocks : 0);
+}
+
 bool ms_balance_of(int device, struct ms_balance *balance_p)
 {
     struct ms_pool_figures figures = {.reserved_bytes = 0};
@@ -77,6 +88,8 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
         balance_p->parts.cached += ms_whole_bytes(device);
     }
     balance_p->followed_bytes = ms_ledger_followed(device);
+    balance_p->driver_rounding_bytes = ms_granules_beyond(device);
+    balance_p->driver_cached_bytes = in_drivers_pools(device);
     balance_p->contexts_bytes = ms_ledger_taken(device);
     balance_p->managed_bytes = ms_ledger_managed();
     return still && charged == figures.reserved_bytes;
@@ -101,19 +114,21 @@ bool ms_balance_was_still(const struct ms_stillness *since, int device)
     return since->is_still && is_still(device) && is_as_before(since, device);
 }
 
-bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *balance_p)
+bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p)
 {
     struct ms_visit visit;
     bool still = false;
 
     for (int i = 0; i < TRIES && !still; i++) {
         struct ms_stillness before = ms_balance_stillness(device);
+        uint64_t cached = in_drivers_pools(device); /* another thread's wait may give it back */
         size_t left = 0, total = 0;
 
-        ms_visit_begin(&visit, gpu, 0);
+        ms_visit_begin(&visit, gpu, context);
         bool known = ms_gpu_memory(gpu, &left, &total) && left <= total;
         ms_visit_end(&visit);
-        still = ms_balance_of(device, balance_p) && before.is_still && is_as_before(&before, device);
+        still = ms_balance_of(device, balance_p) && before.is_still && is_as_before(&before, device) &&
+                balance_p->driver_cached_bytes == cached;
         if (!known)
             return false;
         balance_p->in_use_bytes = total - left;
@@ -126,14 +141,15 @@ bool ms_balance_ask(const struct ms_gpu *gpu, int device, struct ms_balance *bal
  * gone, what is held is more than what is in use. */
 static bool close_it(int device, struct ms_balance *balance)
 {
-    bool closes = ms_balance_close(balance);
+    bool closes = ms_balance_close(balance), less = false;
 
     if (!closes) {
         uint64_t known = ms_balance_known(balance);
         balance->contexts_bytes -= ms_ledger_took_less(device, known - balance->in_use_bytes);
-        closes = ms_balance_close(balance);
+        closes = ms_balance_close(balance) || (less = ms_balance_close_less(balance));
     }
-    balance->is_inferred = balance->untracked_bytes || ms_ledger_taken_is_inferred(device);
+    balance->is_inferred = less || balance->untracked_bytes || balance->driver_rounding_bytes ||
+                           ms_ledger_taken_is_inferred(device);
     balance->asked_ns = ms_ledger_now();
     return closes;
 }
@@ -151,14 +167,15 @@ static void miss_more_held(int device)
                       ms_device_index(device));
 }
 
-static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, unsigned row, const void *frame,
-                    const void *caller)
+/* `visited` as in ms_balance_ask. */
+static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, uint64_t visited, unsigned row,
+                    const void *frame, const void *caller)
 {
     struct ms_balance balance;
     uint64_t held;
 
     ms_graph_memory_look();
-    if (!ms_balance_ask(gpu, device, &balance)) {
+    if (!ms_balance_ask(gpu, device, visited, &balance)) {
         if (balance.total_bytes)
             ms_ledger_balance_missed(device, MS_BALANCE_NEVER_STILL);
         return;
@@ -184,9 +201,16 @@ void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, 
     uint64_t context = 0;
     int device;
 
+    if (!gpu) /* a library's call, of whose driver nothing is known here: the next one looks */
+        return;
     atomic_store_explicit(&ms_balance_due, 0, memory_order_relaxed);
-    if (gpu && (device = ms_gpu_current(gpu, &context)) >= 0)
-        look_at(gpu, device, context, row, frame, caller);
+    if ((device = ms_gpu_current(gpu, &context)) >= 0)
+        look_at(gpu, device, context, 0, row, frame, caller);
+}
+
+void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context)
+{
+    look_at(gpu, device, context, context, 0, NULL, NULL);
 }
 
 void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller)
@@ -195,7 +219,7 @@ void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame
     int device = gpu ? ms_gpu_current(gpu, &context) : MS_GPU_NO_DEVICE;
 
     if (device >= 0 && atomic_load_explicit(&latest[device], memory_order_relaxed) != held_about(device) + 1)
-        look_at(gpu, device, context, row, frame, caller);
+        look_at(gpu, device, context, 0, row, frame, caller);
 }
 
 void ms_balance_hooks_reset(void)

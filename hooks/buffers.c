@@ -211,6 +211,7 @@ static void give(struct ms_call *call, const struct ms_foreign_request *request)
         record(call, request, &given);
     memcpy((void *)(uintptr_t)call->args.out, &given.address, sizeof(given.address));
     answer(call, 0);
+    ms_balance_see(request->gpu, call->row, call->frame, call->caller);
 }
 
 /* The library calls itself, or somebody stands before it: the outermost call is the program's. */

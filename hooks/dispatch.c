@@ -183,6 +183,8 @@ static void after_alloc(struct ms_call *call, int status)
     int device = device_of(call, key, &context);
     if (is_of_managed_pool(call, key))
         call->args.kind = MS_KIND_MANAGED;
+    if (call->args.kind == MS_KIND_ASYNC)
+        ms_mempool_seen(call->gpu, device, call->args.key);
     if (call->args.kind == MS_KIND_ASYNC && ms_graph_memory_captured(call)) {
         ms_graph_memory_node(call->gpu, key, device);
         if (ms_thread.outermost)

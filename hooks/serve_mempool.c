@@ -31,7 +31,8 @@ void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args)
     const CUmemoryPool *pool_p = args->out;
 
     if (pool_p && *pool_p && props && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-        ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props->location.id), is_plain(props));
+        ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props->location.id),
+                        props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED, is_plain(props));
     if (pool_p && *pool_p && props && props->maxSize)
         ms_mempool_bounded((uintptr_t)*pool_p);
 }

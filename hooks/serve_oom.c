@@ -50,10 +50,12 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint6
         view.largest_free = figures.largest_free_bytes;
         room = ms_pool_room(device);
     }
-    view.is_one_moment = ms_balance_ask(gpu, device, &balance);
+    view.is_one_moment = ms_balance_ask(gpu, device, 0, &balance);
     view.is_inferred = ms_ledger_taken_is_inferred(device);
     view.taken = balance.contexts_bytes;
     view.followed = balance.followed_bytes;
+    view.driver_rounding = balance.driver_rounding_bytes;
+    view.driver_cached = balance.driver_cached_bytes;
     view.parts = balance.parts;
     view.total = total = balance.total_bytes;
     view.free = free_bytes = total - balance.in_use_bytes;

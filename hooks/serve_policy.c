@@ -328,12 +328,13 @@ void ms_serve_start(bool again)
 {
     bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
 
-    if (again)
+    if (again) {
         ms_graph_memory_reset();
+        ms_pool_reset(); /* the driver's pools are known where nothing is served, too */
+    }
     if (!on)
         return;
     if (again) {
-        ms_pool_reset();
         ms_whole_forget();
         ms_serve_contexts_reset();
         ms_buffers_reset();

@@ -124,7 +124,7 @@ static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, ui
     ms_call_describe_device(call->gpu, before->device);
     ms_ledger_took(&taking);
     if (taker == MS_TAKER_CONTEXT)
-        ms_balance_look(call->gpu, 0, NULL, NULL);
+        ms_balance_look_in(call->gpu, before->device, context);
 }
 
 static bool has_hidden_contexts(const struct ms_gpu *gpu)
@@ -132,12 +132,31 @@ static bool has_hidden_contexts(const struct ms_gpu *gpu)
     return gpu->vendor && gpu->vendor->maker != MS_MAKER_CUDA;
 }
 
+/* Of what is untracked now, what is known not to be of a context that is seen for the first time: others'
+ * memory that is mapped here, or all that was untracked when the driver was asked before. */
+static uint64_t not_taken(int device, bool is_first)
+{
+    struct ms_balance before;
+    uint64_t imported = ms_ledger_imported(device);
+
+    if (is_first || !ms_balance_read(device, MS_BALANCE_LATEST, &before))
+        return imported;
+    return before.untracked_bytes > imported ? before.untracked_bytes : imported;
+}
+
+/* A second one of a device is another runtime's in the same process, which AMD's alone tells apart. */
+static bool is_new(const struct ms_gpu *gpu, int device, uint64_t context, bool is_first)
+{
+    return is_first || (gpu->vendor->maker == MS_MAKER_HIP && !ms_ledger_taken_by(device, context));
+}
+
 bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
                           const struct ms_balance *balance, unsigned row, const void *frame,
                           const void *caller)
 {
     const struct ms_call *outer = ms_thread.outermost;
-    uint64_t others = ms_ledger_imported(device);
+    bool is_first = ms_ledger_taken_least(device) == UINT64_MAX;
+    uint64_t others = not_taken(device, is_first);
     struct ms_taking taking = {.taker = MS_TAKER_CONTEXT,
                                .context = context,
                                .device = (int16_t)device,
@@ -147,7 +166,7 @@ bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context
                                    (others < balance->untracked_bytes ? others : balance->untracked_bytes)};
 
     if (!has_hidden_contexts(gpu) || !context || (!outer && !frame) ||
-        ms_ledger_taken_least(device) != UINT64_MAX)
+        !is_new(gpu, device, context, is_first))
         return false;
     taking.api = outer ? outer->row : (uint16_t)row;
     taking.stack = outer && outer->stack ? outer->stack

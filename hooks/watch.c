@@ -66,6 +66,46 @@ static bool holds_lock(const struct ms_watch *watch)
     return watch->class == MS_CLASS_CAPTURE || watch->class == MS_CLASS_STREAM_END;
 }
 
+/* Units come and go with these; with waits, too, which is seen where it matters (balance.c). */
+static bool changes_pools(enum ms_class class)
+{
+    return class == MS_CLASS_MEMPOOL || class == MS_CLASS_MEMPOOL_END || class == MS_CLASS_MEMPOOL_TRIM;
+}
+
+/* Where nothing is served: which pools the driver has, and what is in use when the program waits. */
+static void follow_begin(struct ms_watch *watch)
+{
+    if (watch->class != MS_CLASS_MEMPOOL_END)
+        return;
+    ms_section_enter(&watch->section);
+    watch->ending = ms_mempool_ending(watch->args->key);
+    ms_section_leave(&watch->section);
+}
+
+static bool waits(const struct ms_watch *watch)
+{
+    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT;
+}
+
+static void follow_end(struct ms_watch *watch, int status, unsigned row, const void *frame,
+                       const void *caller)
+{
+    if (!waits(watch) && watch->class != MS_CLASS_MEMPOOL && watch->class != MS_CLASS_MEMPOOL_END)
+        return;
+    ms_section_enter(&watch->section);
+    if (!ms_init_owner()) {
+        ms_section_leave(&watch->section);
+        return;
+    }
+    if (watch->class == MS_CLASS_MEMPOOL_END)
+        ms_mempool_ended(watch->ending, watch->args->key, status == 0);
+    else if (watch->class == MS_CLASS_MEMPOOL && status == 0)
+        ms_serve_mempool_made(watch->gpu, watch->args);
+    else if (waits(watch) && status == 0)
+        ms_balance_waited(watch->gpu, row, frame, caller);
+    ms_section_leave(&watch->section);
+}
+
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
                     const struct ms_args *args)
 {
@@ -77,10 +117,16 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         ms_uses_mark(args->key, MS_LIFE_SHARED);
     if (class == MS_CLASS_GRAPH_TRIM)
         ms_graph_memory_moment(0);
-    if (!watch->on)
-        return;
     watch->gpu = gpu;
     watch->args = args;
+    watch->follows = !watch->on && ms_thread.depth == 0 && ms_init_active();
+    watch->counted = (watch->on || watch->follows) && changes_pools(class);
+    if (watch->counted)
+        ms_balance_call_begins();
+    if (watch->follows)
+        follow_begin(watch);
+    if (!watch->on)
+        return;
     watch->context = watch->mark = 0;
     watch->was_capturing = false;
     ms_section_enter(&watch->section);
@@ -224,21 +270,18 @@ static void note(struct ms_watch *watch, int status)
     }
 }
 
-static bool waits(const struct ms_watch *watch)
-{
-    return watch->class == MS_CLASS_SYNC || watch->class == MS_CLASS_STREAM_WAIT;
-}
-
 /* What the device keeps for graphs may be another amount now. */
 static bool is_moment(const struct ms_watch *watch)
 {
     return waits(watch) || watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;
 }
 
-void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
+static void watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
 {
     if (is_moment(watch))
         ms_graph_memory_moment(status);
+    if (watch->follows)
+        follow_end(watch, status, row, frame, caller);
     if (!watch->on)
         return;
     if (!holds_lock(watch))
@@ -251,4 +294,11 @@ void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *
             ms_balance_waited(watch->gpu, row, frame, caller);
     }
     ms_section_leave(&watch->section);
+}
+
+void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
+{
+    watch_end(watch, status, row, frame, caller);
+    if (watch->counted && ms_init_owner())
+        ms_balance_call_ends();
 }

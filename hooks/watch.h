@@ -11,6 +11,8 @@
 
 struct ms_watch {
     bool on, was_capturing;
+    bool counted; /* as a call that may change what is in use (balance.h) */
+    bool follows; /* nothing is served: what there is to know of the driver's memory alone */
     uint8_t class;
     const struct ms_gpu *gpu;
     const struct ms_args *args;

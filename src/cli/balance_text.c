@@ -46,6 +46,12 @@ static void print_row(FILE *out, const json_t *row)
         if (ms_report_int(row, terms[k].key))
             fprintf(out, "    %11s  %s\n", ms_text_size(ms_report_int(row, terms[k].key)).text,
                     terms[k].words);
+    if (ms_report_int(row, "driver_cached"))
+        fprintf(out, "                 (of what is free %s in the driver's own pools)\n",
+                ms_text_size(ms_report_int(row, "driver_cached")).text);
+    if (ms_report_int(row, "driver_rounding"))
+        fprintf(out, "                 (of rounding %s by the driver, in granules)\n",
+                ms_text_size(ms_report_int(row, "driver_rounding")).text);
     if (ms_report_int(row, "untracked") && ms_report_int(row, "managed_bytes"))
         fprintf(out, "                 (pages of %s of managed memory may be among what is untracked)\n",
                 ms_text_size(ms_report_int(row, "managed_bytes")).text);

@@ -180,6 +180,27 @@ static void print_others(FILE *out, json_t *const *rows, size_t count)
         fputc('\n', out);
 }
 
+static const struct {
+    const char *key, *words;
+} besides[] = {{"contexts", "for contexts and modules"},
+               {"driver_cached", "free in the driver's own pools"},
+               {"driver_rounding", "added by the driver in granules"},
+               {"untracked", "untracked (other processes, the driver)"}};
+
+static void print_besides(FILE *out, const json_t *row)
+{
+    const char *comma = "";
+
+    for (size_t k = 0; k < MS_ARRAY_LEN(besides); k++) {
+        json_int_t bytes = ms_report_int(row, besides[k].key);
+        if (bytes <= 0)
+            continue;
+        fprintf(out, "%s %s %s", comma, ms_text_size(bytes).text, besides[k].words);
+        comma = ",";
+    }
+    fputc('\n', out);
+}
+
 /* "Also  320.0 MiB in use on cuda 0 in no allocation: 300.0 MiB ..., 20.0 MiB ...": when most was in use. */
 static void print_beside(FILE *out, const struct ms_report *report, const json_t *device)
 {
@@ -187,20 +208,17 @@ static void print_beside(FILE *out, const struct ms_report *report, const json_t
     json_t *row;
 
     json_array_foreach (ms_report_array(report->root, "balances"), i, row) {
-        json_int_t contexts = ms_report_int(row, "contexts"), untracked = ms_report_int(row, "untracked");
+        json_int_t sum = 0;
 
+        for (size_t k = 0; k < MS_ARRAY_LEN(besides); k++)
+            sum = ms_report_sum(sum, ms_report_int(row, besides[k].key));
         if (strcmp(ms_report_text(row, "moment"), "peak") != 0 ||
-            ms_report_device_of(report, row) != number || (contexts <= 0 && untracked <= 0))
+            ms_report_device_of(report, row) != number || sum <= 0)
             continue;
-        fprintf(out, "Also  %s in use on ", ms_text_size(ms_report_sum(contexts, untracked)).text);
+        fprintf(out, "Also  %s in use on ", ms_text_size(sum).text);
         put_device(out, device);
         fputs(" in no allocation:", out);
-        if (contexts > 0)
-            fprintf(out, " %s for contexts and modules", ms_text_size(contexts).text);
-        if (untracked > 0)
-            fprintf(out, "%s %s untracked (other processes, the driver)", contexts > 0 ? "," : "",
-                    ms_text_size(untracked).text);
-        fputc('\n', out);
+        print_besides(out, row);
     }
 }
 

@@ -107,6 +107,12 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->exchange_capture_mode =
         (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
+    /* What the runtime's own pools have: asked about, never served from. Attributes have CUDA's numbers. */
+    gpu->mem_pool_get_attribute =
+        (__typeof__(gpu->mem_pool_get_attribute))find(arg, "hipMemPoolGetAttribute");
+    gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");
+    gpu->device_get_default_mem_pool =
+        (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
     /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/pool.md, HIP). */
     gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
 }

@@ -8,9 +8,10 @@
 #include <errno.h>
 
 #include "ledger/balance.h"
+#include "ledger/granules.h"
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static _Atomic uint64_t followed[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
+static _Atomic uint64_t followed[MS_DEVICES_MAX], in_pools[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
 
 static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
 {
@@ -24,6 +25,22 @@ bool ms_balance_close(struct ms_balance *balance)
     return balance->in_use_bytes >= known;
 }
 
+static void take_off(uint64_t *term, uint64_t *excess)
+{
+    uint64_t less = *term < *excess ? *term : *excess;
+    *term -= less;
+    *excess -= less;
+}
+
+bool ms_balance_close_less(struct ms_balance *balance)
+{
+    uint64_t known = ms_balance_known(balance),
+             excess = known > balance->in_use_bytes ? known - balance->in_use_bytes : 0;
+    take_off(&balance->driver_rounding_bytes, &excess);
+    take_off(&balance->driver_cached_bytes, &excess);
+    return ms_balance_close(balance);
+}
+
 /* Which sum a block counts in. */
 static _Atomic uint64_t *sum_of(int device, enum ms_kind kind)
 {
@@ -34,18 +51,42 @@ static _Atomic uint64_t *sum_of(int device, enum ms_kind kind)
     return ms_kind_is_device(kind) ? &followed[device] : kind == MS_KIND_IMPORTED ? &imported[device] : NULL;
 }
 
-void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes)
+static bool has_address(const struct ms_block_row *row)
 {
-    _Atomic uint64_t *sum = sum_of(device, kind);
-    if (sum)
-        atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
+    return ms_block_row_kind(row) == MS_KIND_DEVICE && ms_block_row_space(row) == MS_SPACE_ADDRESS;
 }
 
-void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes)
+static bool is_in_pool(const struct ms_block_row *row)
 {
-    _Atomic uint64_t *sum = sum_of(device, kind);
+    return ms_block_row_kind(row) == MS_KIND_ASYNC && row->device >= 0;
+}
+
+void ms_balance_follow(const struct ms_block_row *row)
+{
+    _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
     if (sum)
-        atomic_fetch_sub_explicit(sum, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
+    if (has_address(row))
+        ms_granules_in(row->device, row->key, row->bytes);
+    else if (ms_block_row_kind(row) == MS_KIND_ARRAY)
+        ms_granules_array(row->device, row->bytes, 1);
+    else if (is_in_pool(row))
+        atomic_fetch_add_explicit(&in_pools[row->device], ms_granules_ordered(row->device, row->bytes, 1),
+                                  memory_order_relaxed);
+}
+
+void ms_balance_unfollow(const struct ms_block_row *row)
+{
+    _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
+    if (sum)
+        atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);
+    if (has_address(row))
+        ms_granules_out(row->device, row->key, row->bytes);
+    else if (ms_block_row_kind(row) == MS_KIND_ARRAY)
+        ms_granules_array(row->device, row->bytes, -1);
+    else if (is_in_pool(row))
+        atomic_fetch_sub_explicit(&in_pools[row->device], ms_granules_ordered(row->device, row->bytes, -1),
+                                  memory_order_relaxed);
 }
 
 static uint64_t sum_now(const _Atomic uint64_t *sums, int device)
@@ -57,6 +98,11 @@ static uint64_t sum_now(const _Atomic uint64_t *sums, int device)
 uint64_t ms_ledger_followed(int device)
 {
     return sum_now(followed, device);
+}
+
+uint64_t ms_ledger_followed_in_pools(int device)
+{
+    return sum_now(in_pools, device);
 }
 
 uint64_t ms_ledger_managed(void)
@@ -148,6 +194,8 @@ static bool adds_up(const struct ms_balance *balance)
                               p->stranded,
                               p->pinned,
                               balance->followed_bytes,
+                              balance->driver_rounding_bytes,
+                              balance->driver_cached_bytes,
                               balance->contexts_bytes,
                               balance->untracked_bytes};
     uint64_t left = balance->in_use_bytes;
@@ -157,6 +205,24 @@ static bool adds_up(const struct ms_balance *balance)
         left -= terms[i];
     }
     return !left;
+}
+
+static void adopt(void *unused, const struct ms_block *block)
+{
+    (void)unused;
+    if (block->is_served)
+        return;
+    if (block->kind == MS_KIND_DEVICE && block->space == MS_SPACE_ADDRESS)
+        ms_granules_in(block->device, block->key, block->bytes);
+    else if (block->kind == MS_KIND_ARRAY)
+        ms_granules_array(block->device, block->bytes, 1);
+    else if (block->kind == MS_KIND_ASYNC)
+        ms_granules_ordered(block->device, block->bytes, 1);
+}
+
+void ms_balance_adopt(void)
+{
+    ms_blocks_each(adopt, NULL);
 }
 
 void ms_balance_clean(void)
@@ -173,9 +239,11 @@ void ms_balance_clean(void)
 void ms_balance_reset(void)
 {
     ms_lock_reset(&lock);
+    ms_granules_reset();
     atomic_store_explicit(&managed, 0, memory_order_relaxed);
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
+        atomic_store_explicit(&in_pools[device], 0, memory_order_relaxed);
         atomic_store_explicit(&imported[device], 0, memory_order_relaxed);
     }
 }

@@ -16,6 +16,8 @@ struct ms_balance {
     uint64_t in_use_bytes, total_bytes; /* as the driver says */
     struct ms_parts parts;              /* of the pool's memory, all that the vendor gave for it */
     uint64_t followed_bytes;            /* live blocks that the vendor made, but for managed ones */
+    uint64_t driver_rounding_bytes;     /* beyond these in their granules (granules.h) */
+    uint64_t driver_cached_bytes;       /* of the vendor's own pools, beyond what lies in them */
     uint64_t contexts_bytes;            /* what the driver took for contexts and modules, as it was seen to */
     uint64_t untracked_bytes;           /* in use, and none of these */
     uint64_t
@@ -42,15 +44,22 @@ static inline uint64_t ms_balance_known(const struct ms_balance *balance)
 {
     const struct ms_parts *p = &balance->parts;
     return p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned +
-           balance->followed_bytes + balance->contexts_bytes;
+           balance->followed_bytes + balance->driver_rounding_bytes + balance->driver_cached_bytes +
+           balance->contexts_bytes;
 }
 /** What is in use beyond that is untracked. False where that is less than nothing. */
 bool ms_balance_close(struct ms_balance *balance);
 
+/** Takes what is more than is in use out of what was inferred of the driver; false where that is not enough.
+ */
+bool ms_balance_close_less(struct ms_balance *balance);
+
 /** Blocks that the vendor made come and go: whatever of them takes the device's memory by itself. */
-void ms_balance_follow(int device, enum ms_kind kind, uint64_t bytes);
-void ms_balance_unfollow(int device, enum ms_kind kind, uint64_t bytes);
+void ms_balance_follow(const struct ms_block_row *row);
+void ms_balance_unfollow(const struct ms_block_row *row);
 uint64_t ms_ledger_followed(int device);
+/** What of that lies in the vendor's own pools. */
+uint64_t ms_ledger_followed_in_pools(int device);
 /** Live managed memory, of all devices together: where its pages lie nobody tells. */
 uint64_t ms_ledger_managed(void);
 /** Others' memory that is mapped here: of what is in use, so much is known not to be this process's. */
@@ -63,6 +72,8 @@ void ms_ledger_balance_missed(int device, enum ms_balance_miss miss);
 uint32_t ms_balance_missed(int device, enum ms_balance_miss miss);
 /** False if it never was, or the row was being written. */
 bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p);
+/** In a loaded record: what is live is followed. */
+void ms_balance_adopt(void);
 /** In a loaded record: a row whose terms are not what is in use is of no use. */
 void ms_balance_clean(void);
 void ms_balance_reset(void);

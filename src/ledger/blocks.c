@@ -114,7 +114,7 @@ static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end
     uint32_t ticket = shard->index[place].slot;
     const struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     remove_place(shard, place);
-    ms_balance_unfollow(slot->device, ms_block_row_kind(slot), slot->bytes);
+    ms_balance_unfollow(slot);
     ms_account_remove(ticket, ms_block_row_space(slot), slot->key, false, 0, end, now_ns, block_p);
 }
 
@@ -141,8 +141,7 @@ static void put(struct shard *shard, uint64_t h, uint32_t place, uint32_t ticket
         return;
     shard->index[place] = (struct entry){ticket, (uint32_t)h};
     shard->count++;
-    const struct ms_block_row *row = ms_block_row_at(ticket - 1);
-    ms_balance_follow(row->device, ms_block_row_kind(row), row->bytes);
+    ms_balance_follow(ms_block_row_at(ticket - 1));
 }
 
 void ms_ledger_alloc(const struct ms_block *block)

@@ -133,6 +133,8 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .total_bytes = view->total,
                          .taken_bytes = view->taken,
                          .followed_bytes = view->followed,
+                         .driver_rounding_bytes = view->driver_rounding,
+                         .driver_cached_bytes = view->driver_cached,
                          .is_inferred = view->is_inferred,
                          .is_one_moment = view->is_one_moment,
                          .parts = view->parts,

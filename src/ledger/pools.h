@@ -80,11 +80,12 @@ struct ms_oom_view {
     enum ms_oom_cause cause;
     enum ms_oom_fragmentation fragmentation;
     uint64_t reserved, largest_free, limbo;
-    uint64_t free, total; /* of the device, by the driver; 0 where it was not asked */
-    uint64_t taken;       /* by the driver, for contexts and modules */
-    uint64_t followed;    /* live blocks that the vendor made, but for managed ones */
-    bool is_inferred;     /* these are */
-    bool is_one_moment;   /* these, and what the driver said */
+    uint64_t free, total;                    /* of the device, by the driver; 0 where it was not asked */
+    uint64_t taken;                          /* by the driver, for contexts and modules */
+    uint64_t followed;                       /* live blocks that the vendor made, but for managed ones */
+    uint64_t driver_rounding, driver_cached; /* balance.h */
+    bool is_inferred;                        /* these are */
+    bool is_one_moment;                      /* these, and what the driver said */
     struct ms_parts parts;
     struct ms_oom_fit fit;
 };

@@ -119,6 +119,8 @@ static void clean_rings(void)
         clamp(&oom->total_bytes, INT64_MAX);
         clamp(&oom->taken_bytes, INT64_MAX / 16);
         clamp(&oom->followed_bytes, INT64_MAX / 16);
+        clamp(&oom->driver_rounding_bytes, INT64_MAX / 16);
+        clamp(&oom->driver_cached_bytes, INT64_MAX / 16);
         clamp(&oom->fit.free_bytes, INT64_MAX);
         clamp(&oom->fit.value, INT64_MAX);
         clamp(&oom->fit.most_bytes, INT64_MAX);
@@ -521,6 +523,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     count_blocks();
     settle_peaks();
     settle_kinds();
+    ms_balance_adopt();
     ms_recover_pools();
     ms_phases_clean();
     ms_timeline_adopt(ms_process()->timeline_buckets);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ledger/granules.h"
 #include "ledger/phases.h"
 #include "ledger/snapshot_pool.h"
 
@@ -158,6 +159,7 @@ static void copy_devices(struct ms_snapshot *snapshot)
         struct ms_snapshot_device *device = &snapshot->devices[i];
         ms_account_sum(i, &device->account);
         device->has_pool = ms_pools_read((int)i, &device->pool);
+        device->driver_rounding_bytes = i < MS_DEVICES_MAX ? ms_granules_beyond((int)i) : 0;
         for (unsigned moment = 0; i < MS_DEVICES_MAX && moment < MS_BALANCE_MOMENTS; moment++)
             device->has_balance[moment] = ms_balance_read((int)i, moment, &device->balances[moment]);
         for (unsigned miss = 0; i < MS_DEVICES_MAX && miss < MS_BALANCE_MISSES; miss++)

@@ -32,6 +32,7 @@ struct ms_snapshot_device {
     bool has_pool;
     struct ms_pool_record pool;
     bool has_balance[MS_BALANCE_MOMENTS];
+    uint64_t driver_rounding_bytes; /* now (granules.h) */
     uint32_t balance_missed[MS_BALANCE_MISSES];
     struct ms_balance balances[MS_BALANCE_MOMENTS];
 };

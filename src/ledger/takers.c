@@ -196,6 +196,16 @@ uint64_t ms_ledger_taken_least(int device)
     return least;
 }
 
+bool ms_ledger_taken_by(int device, uint64_t context)
+{
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+        const struct ms_taker_row *row = &rows_of()[i];
+        if (row->device == device && row->taker == MS_TAKER_CONTEXT && row->context == context)
+            return true;
+    }
+    return false;
+}
+
 uint64_t ms_ledger_took_less(int device, uint64_t bytes)
 {
     uint64_t left = bytes;

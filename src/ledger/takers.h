@@ -54,6 +54,8 @@ bool ms_ledger_taken_is_inferred(int device);
 /** The least that a context of the device took, UINT64_MAX if none was seen to begin: where it cannot be
  * asked before the next one, that one takes as much. */
 uint64_t ms_ledger_taken_least(int device);
+/** Whether that context was ever seen on the device. */
+bool ms_ledger_taken_by(int device, uint64_t context);
 /** What was inferred of the device's contexts and modules was too much: takes `bytes` off, as far as they are
  * there, and returns how many. */
 uint64_t ms_ledger_took_less(int device, uint64_t bytes);

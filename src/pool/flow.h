@@ -55,6 +55,7 @@ struct ms_mempool {
     _Atomic bool served, by_program;
     _Atomic bool opportunistic, internal; /* the pool's own rules of reuse */
     _Atomic bool bounded;                 /* it has a maxSize */
+    _Atomic bool is_devices;              /* its memory is a device's own: not the host's, nor managed */
     _Atomic bool marked;                  /* see flow_wait.c; never taken back */
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
@@ -189,6 +190,8 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow);
 /* flow_grow.c: no lock held. */
 /** A block of memory that the driver's pool gives; NULL with its status. */
 struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** What the driver's pool has of the device, and what of it it counts as used; false if it does not say. */
+bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p);
 /** What the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 

@@ -39,12 +39,16 @@ uint64_t ms_mempool_reserved(const struct ms_mempool *pool)
     return figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &bytes) ? bytes : 0;
 }
 
+bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p)
+{
+    return figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, used_p) &&
+           figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, reserved_p);
+}
+
 static uint64_t idle_in_driver(const struct ms_mempool *pool)
 {
     uint64_t used, reserved;
-    bool known = figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) &&
-                 figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved);
-    return known && reserved > used ? reserved - used : 0;
+    return ms_mempool_figures(pool, &reserved, &used) && reserved > used ? reserved - used : 0;
 }
 
 /* Before the first growth of a pool: what the driver takes for a page, or has taken already for a pool in

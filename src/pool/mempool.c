@@ -8,15 +8,21 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "pool/flow.h"
 
 enum { POOLS = 1024 };
+enum {
+    ANSWERS_NAP_NS = 50000,
+    ANSWERS_WAIT = 20000
+}; /* a second at most: a driver that hangs hangs us not */
 
 static struct ms_mempool *_Atomic pools[POOLS];
 static _Atomic uint32_t pool_count;
 static struct ms_mempool *_Atomic current[MS_DEVICES_MAX];
 static _Atomic uint64_t changes; /* of what is current */
 static uint64_t made;
+static _Atomic uint32_t asking; /* threads that ask drivers about pools that others may destroy */
 
 struct ms_mempool *ms_mempool_at(uint32_t index)
 {
@@ -93,7 +99,7 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
         pool->number = ++made;
         pool->padded = pool->tried = false;
         pool->unit = pool->held_peak = pool->churned = 0;
-        pool->bounded = pool->marked = false;
+        pool->bounded = pool->marked = pool->is_devices = false;
         atomic_store_explicit(&pool->opportunistic, opportunistic != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->internal, internal != 0, memory_order_relaxed);
         atomic_store_explicit(&pool->threshold, threshold, memory_order_relaxed);
@@ -105,13 +111,15 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
     return pool;
 }
 
-void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool served)
+void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool plain, bool served)
 {
     if (!handle || device < 0 || device >= MS_DEVICES_MAX)
         return;
     if (find(handle)) /* somebody asked for it before there was one */
         ms_mempool_ending(handle);
-    make(gpu, handle, device, served, true);
+    struct ms_mempool *pool = make(gpu, handle, device, served, true);
+    if (pool && plain)
+        atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
 }
 
 /* Known to be the one that each device has, or one that was never seen being made, which is not served. */
@@ -119,8 +127,12 @@ static struct ms_mempool *meet(const struct ms_gpu *gpu, int device, CUmemoryPoo
 {
     CUmemoryPool first = NULL;
     bool is_default = gpu->device_get_default_mem_pool &&
-                      gpu->device_get_default_mem_pool(&first, device) == CUDA_SUCCESS && first == handle;
-    return make(gpu, (uintptr_t)handle, device, is_default, !is_default);
+                      gpu->device_get_default_mem_pool(&first, ms_device_index(device)) == CUDA_SUCCESS &&
+                      first == handle;
+    struct ms_mempool *pool = make(gpu, (uintptr_t)handle, device, is_default, !is_default);
+    if (pool && is_default)
+        atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
+    return pool;
 }
 
 /* The device whose default pool it is, or else the asking one. */
@@ -131,7 +143,7 @@ static int device_of_default(const struct ms_gpu *gpu, int device, CUmemoryPool 
         if (gpu->device_get_default_mem_pool(&first, i) != CUDA_SUCCESS)
             break;
         if (first == handle)
-            return i;
+            return ms_gpu_device(gpu, i);
     }
     return device;
 }
@@ -152,7 +164,8 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
     if (MS_LIKELY(pool != NULL))
         return pool->served ? pool : NULL;
     uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
-    if (!gpu->device_get_mem_pool || gpu->device_get_mem_pool(&handle, device) != CUDA_SUCCESS || !handle)
+    if (!gpu->device_get_mem_pool ||
+        gpu->device_get_mem_pool(&handle, ms_device_index(device)) != CUDA_SUCCESS || !handle)
         return NULL;
     pool = find((uintptr_t)handle);
     if (!pool)
@@ -173,14 +186,66 @@ void ms_mempool_current_changed(void)
     ms_unlock(&ms_streams_lock);
 }
 
+/* Whoever asks about it by now has its answer before the driver hears of its end. */
+static void wait_for_answers(void)
+{
+    for (unsigned i = 0; i < ANSWERS_WAIT && atomic_load(&asking); i++)
+        ms_clock_nap(ANSWERS_NAP_NS);
+}
+
 /* The handle may come back for another pool as soon as the driver has heard of the end. */
 struct ms_mempool *ms_mempool_ending(uint64_t handle)
 {
     struct ms_mempool *pool = find(handle);
     ms_mempool_current_changed();
-    if (pool)
-        atomic_store_explicit(&pool->handle, 0, memory_order_release);
+    if (pool) {
+        atomic_store(&pool->handle, 0);
+        wait_for_answers();
+    }
     return pool;
+}
+
+void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t handle)
+{
+    if (device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    CUmemoryPool named = NULL;
+    if (handle != MS_MEMPOOL_CURRENT)
+        named = (CUmemoryPool)(uintptr_t)handle;
+    else if (atomic_load_explicit(&current[device], memory_order_acquire) || !gpu->device_get_mem_pool ||
+             gpu->device_get_mem_pool(&named, ms_device_index(device)) != CUDA_SUCCESS)
+        return;
+    struct ms_mempool *pool = ms_mempool_named(gpu, device, (uintptr_t)named);
+    if (pool)
+        atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
+}
+
+static void add_figures(const struct ms_mempool *pool, struct ms_mempool_sums *sums)
+{
+    struct ms_visit visit;
+    uint64_t reserved, used;
+    ms_visit_begin(&visit, pool->gpu, 0);
+    bool known = ms_mempool_figures(pool, &reserved, &used);
+    ms_visit_end(&visit);
+    if (!known)
+        return;
+    sums->idle += reserved > used ? reserved - used : 0;
+    sums->used += used;
+    sums->held += atomic_load_explicit(&pool->held, memory_order_relaxed);
+}
+
+struct ms_mempool_sums ms_mempool_sums_of(int device)
+{
+    struct ms_mempool_sums sums = {.idle = 0};
+    const struct ms_mempool *pool;
+    atomic_fetch_add(&asking, 1);
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (atomic_load(&pool->device) == device && atomic_load(&pool->is_devices) &&
+            atomic_load(&pool->handle))
+            add_figures(pool, &sums);
+    }
+    atomic_fetch_sub(&asking, 1);
+    return sums;
 }
 
 void ms_mempool_ended(struct ms_mempool *ending, uint64_t handle, bool gone)
@@ -239,6 +304,7 @@ void ms_mempool_reset_high(uint64_t handle)
 void ms_mempool_reset(void)
 {
     atomic_store_explicit(&pool_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&asking, 0, memory_order_relaxed);
     memset((void *)pools, 0, sizeof(pools));
     memset((void *)current, 0, sizeof(current));
 }

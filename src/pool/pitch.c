@@ -38,12 +38,13 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
     if (!heap || !gpu->mem_alloc_pitch ||
         atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || !can_give_back(heap))
         return 0;
+    ms_device_grows(device, true); /* what is in use is not told meanwhile */
     ms_visit_begin(&visit, gpu, context);
     int status = (int)gpu->mem_alloc_pitch(&row, &pitch, width, 1, element_bytes);
     ms_visit_end(&visit);
     ms_segment_judge(heap, status);
-    if (status != CUDA_SUCCESS)
-        return 0;
-    give_back(heap, row);
-    return pitch;
+    if (status == CUDA_SUCCESS)
+        give_back(heap, row);
+    ms_device_grows(device, false);
+    return status == CUDA_SUCCESS ? pitch : 0;
 }

@@ -67,8 +67,9 @@ enum ms_mempool_rule {
     MS_MEMPOOL_THRESHOLD
 };
 
-/** The program made a pool; only what was made so that memshim knows how it behaves is served. */
-void ms_mempool_made(const struct ms_gpu *gpu, uint64_t pool, int device, bool served);
+/** The program made a pool, `plain` of the device's own memory; only what was made so that memshim knows how
+ * it behaves is served. */
+void ms_mempool_made(const struct ms_gpu *gpu, uint64_t pool, int device, bool plain, bool served);
 /** Around its end: no more requests; and, when the driver agreed, memory goes back as its blocks are
  * freed. */
 struct ms_mempool;
@@ -81,6 +82,18 @@ void ms_mempool_set(uint64_t pool, enum ms_mempool_rule rule, uint64_t value);
 void ms_mempool_current_changed(void);
 /** Before the program trims it: what no stream uses goes to the driver, which keeps what it is told to. */
 void ms_mempool_trim(uint64_t pool);
+
+/** An allocation was made in the pool, or in the device's current one (MS_MEMPOOL_CURRENT): it is among those
+ * that are asked about. */
+void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t pool);
+/** What the driver's pools of a device have, as far as they were seen and are there: sums over them. */
+struct ms_mempool_sums {
+    uint64_t idle; /* reserved, and not used as the driver says, which counts what is being freed as used */
+    uint64_t used;
+    uint64_t held; /* by us */
+};
+/** Asks the driver; no lock held. */
+struct ms_mempool_sums ms_mempool_sums_of(int device);
 
 /** What is in use of a pool: for attributes. False if it is not served. */
 struct ms_mempool_use {

@@ -143,6 +143,14 @@ static json_int_t sum_of_keys(const json_t *row, const char *const *keys, size_t
 static const char *const pool_terms[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"},
                          *const other_terms[] = {"followed", "contexts", "untracked"};
 
+/* What of a pool's term is the driver's own: absent in reports from before it was told. */
+static json_int_t of_driver(const json_t *row, const char *term)
+{
+    return !strcmp(term, "rounding") ? ms_report_int(row, "driver_rounding")
+           : !strcmp(term, "cached") ? ms_report_int(row, "driver_cached")
+                                     : 0;
+}
+
 /* At the end all but what others hold is in other lists too: nothing of it is counted twice. What is
  * requested of the pool is not held against the record's live blocks: a thread that goes on while the report
  * is written may have a block from the one that the other has not heard of yet. */
@@ -155,7 +163,8 @@ static void check_end(struct inquiry *inquiry, const json_t *row, size_t i, cons
 
     for (k = 0; k < MS_ARRAY_LEN(pool_terms); k++)
         expect_equal(inquiry, at("balances", i, pool_terms[k]), ms_report_int(row, pool_terms[k]),
-                     "what reserved_parts has", ms_report_int(parts, pool_terms[k]));
+                     "what reserved_parts has, and the driver's own",
+                     ms_report_sum(ms_report_int(parts, pool_terms[k]), of_driver(row, pool_terms[k])));
     expect_equal(inquiry, at("balances", i, "contexts"), ms_report_int(row, "contexts"),
                  "the sum of contexts[] on the device", contexts);
     expect_equal(inquiry, at("balances", i, "followed"),
@@ -174,6 +183,10 @@ static void check_balance(struct inquiry *inquiry, const json_t *row, size_t i, 
                  "the sum of its terms",
                  ms_report_sum(sum_of_keys(row, pool_terms, MS_ARRAY_LEN(pool_terms)),
                                sum_of_keys(row, other_terms, MS_ARRAY_LEN(other_terms))));
+    expect_at_most(inquiry, at("balances", i, "driver_rounding"), ms_report_int(row, "driver_rounding"),
+                   "rounding", ms_report_int(row, "rounding"));
+    expect_at_most(inquiry, at("balances", i, "driver_cached"), ms_report_int(row, "driver_cached"), "cached",
+                   ms_report_int(row, "cached"));
     expect_at_most(inquiry, at("balances", i, "asked_ns"), ms_report_int(row, "asked_ns"), "t_ns",
                    ms_report_int(row, "t_ns"));
     if (!strcmp(moment, "end") && device != SIZE_MAX && contexts && adds_up(report))

@@ -11,14 +11,16 @@ static json_t *row_json(int device, const char *moment, uint64_t t_ns, const str
     json_t *json = json_pack("{s:s, s:I, s:I}", "moment", moment, "t_ns", (json_int_t)t_ns, "asked_ns",
                              (json_int_t)balance->asked_ns);
     json_t *rest = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
         (json_int_t)balance->in_use_bytes, "requested", (json_int_t)balance->parts.requested, "rounding",
-        (json_int_t)balance->parts.rounding, "limbo", (json_int_t)balance->parts.limbo, "cached",
-        (json_int_t)balance->parts.cached, "stranded", (json_int_t)balance->parts.stranded, "pinned",
-        (json_int_t)balance->parts.pinned, "followed", (json_int_t)balance->followed_bytes, "contexts",
-        (json_int_t)balance->contexts_bytes, "untracked", (json_int_t)balance->untracked_bytes,
-        "managed_bytes", (json_int_t)balance->managed_bytes, "confidence",
-        balance->is_inferred ? "inferred" : "exact");
+        (json_int_t)(balance->parts.rounding + balance->driver_rounding_bytes), "limbo",
+        (json_int_t)balance->parts.limbo, "cached",
+        (json_int_t)(balance->parts.cached + balance->driver_cached_bytes), "driver_rounding",
+        (json_int_t)balance->driver_rounding_bytes, "driver_cached", (json_int_t)balance->driver_cached_bytes,
+        "stranded", (json_int_t)balance->parts.stranded, "pinned", (json_int_t)balance->parts.pinned,
+        "followed", (json_int_t)balance->followed_bytes, "contexts", (json_int_t)balance->contexts_bytes,
+        "untracked", (json_int_t)balance->untracked_bytes, "managed_bytes",
+        (json_int_t)balance->managed_bytes, "confidence", balance->is_inferred ? "inferred" : "exact");
     ms_json_set_device(json, device);
     json_object_update(json, rest);
     json_decref(rest);
@@ -51,6 +53,7 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     uint64_t live = account->device.live_bytes - account->kinds[MS_KIND_MANAGED].live_bytes;
     balance.parts = device->pool.parts;
     balance.followed_bytes = live > device->served_bytes ? live - device->served_bytes : 0;
+    balance.driver_rounding_bytes = device->driver_rounding_bytes;
     balance.contexts_bytes = contexts_now(snapshot, number);
     balance.managed_bytes = managed_now(snapshot);
     balance.in_use_bytes = ms_balance_known(&balance) + balance.untracked_bytes;
@@ -67,11 +70,13 @@ static json_t *oom_json(const struct ms_oom *oom, unsigned i)
                                  .in_use_bytes = oom->total_bytes - oom->free_bytes,
                                  .parts = oom->parts,
                                  .followed_bytes = oom->followed_bytes,
+                                 .driver_rounding_bytes = oom->driver_rounding_bytes,
+                                 .driver_cached_bytes = oom->driver_cached_bytes,
                                  .contexts_bytes = oom->taken_bytes};
-    bool closes = ms_balance_close(&balance);
+    bool closes = ms_balance_close(&balance) || ms_balance_close_less(&balance);
     if (!oom->is_one_moment || !oom->total_bytes || oom->free_bytes > oom->total_bytes || !closes)
         return NULL;
-    balance.is_inferred = oom->is_inferred || balance.untracked_bytes;
+    balance.is_inferred = oom->is_inferred || balance.untracked_bytes || balance.driver_rounding_bytes;
     json_t *json = row_json(oom->device, "oom", oom->t_ns, &balance);
     json_object_set_new(json, "oom", json_integer((json_int_t)i));
     json_object_del(json, "managed_bytes"); /* nobody noted it then */

@@ -267,6 +267,28 @@ static int threads(void)
     return 0;
 }
 
+/* Memory in the order of a stream, which the runtime takes in units. */
+static int ordered(void)
+{
+    hipMemPoolProps props = {.allocType = hipMemAllocationTypePinned,
+                             .location = {.type = hipMemLocationTypeDevice, .id = 0}};
+    hipMemPool_t pool;
+    void *p, *q, *r;
+
+    say("hipMallocAsync", hipMallocAsync(&p, 100 * MIB, NULL));
+    say("hipMallocAsync", hipMallocAsync(&q, 5000, NULL));
+    say("hipMemPoolCreate", hipMemPoolCreate(&pool, &props));
+    say("hipMallocFromPoolAsync", hipMallocFromPoolAsync(&r, 40 * MIB, pool, NULL));
+    say("hipDeviceSynchronize", hipDeviceSynchronize());
+    say("hipFreeAsync", hipFreeAsync(p, NULL));
+    say("hipFreeAsync", hipFreeAsync(r, NULL));
+    say("hipMemPoolDestroy", hipMemPoolDestroy(pool));
+    say("hipDeviceSynchronize", hipDeviceSynchronize());
+    say("hipMalloc", hipMalloc(&p, 200 * MIB));
+    say("hipDeviceSynchronize", hipDeviceSynchronize());
+    return 0;
+}
+
 /* Streams come and go, more than anybody could remember. */
 static int streams(void)
 {
@@ -326,7 +348,8 @@ int main(int argc, char **argv)
     } scenes[] = {
         {"two_versions", two_versions}, {"probe", probe},     {"both", both},       {"reset", reset},
         {"devices", devices},           {"loop", loop},       {"behind", behind},   {"full", full},
-        {"capture", capture},           {"threads", threads}, {"streams", streams}, {"all", all}};
+        {"capture", capture},           {"threads", threads}, {"streams", streams}, {"all", all},
+        {"ordered", ordered}};
 
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (!strcmp(argv[1], scenes[i].name))

@@ -453,7 +453,7 @@ uint64_t model_pool(void)
         pools[i].live = true;
         pools[i].opportunistic = pools[i].internal = 1;
         pools[i].threshold = pools[i].reserved = pools[i].used = 0;
-        ms_mempool_made(&gpu, i + 1, 0, true);
+        ms_mempool_made(&gpu, i + 1, 0, true, true);
         return i + 1;
     }
     return 0;
