@@ -7,6 +7,19 @@ TESTS = os.path.join(os.environ["top_srcdir"], "tests")
 MIB = 1 << 20
 SMALL = {"MEMSIM_MEMORY": "256M"}
 TWO = {"MEMSIM_DEVICES": "2"}
+SIM = os.environ["TEST_SIM"]
+
+
+def built(*parts):
+    return os.path.join(os.environ["top_builddir"], "tests", *parts)
+
+
+def beside(*folders):
+    """Libraries of these folders are found besides the simulator's."""
+    return {"LD_LIBRARY_PATH": ":".join([SIM, *(built(folder) for folder in folders)])}
+
+
+HOOKS = beside("hooks")
 
 
 def named(path, pattern):
@@ -19,9 +32,9 @@ def each(names, *more, **variables):
     return [([name, *more], variables) for name in names]
 
 
-def listed(lines, *more):
+def listed(lines, *more, **variables):
     """As a program lists its parts: a name, and the variables that it wants."""
-    return [([line.split()[0], *more], dict(word.split("=", 1) for word in line.split()[1:])) for line in lines]
+    return [([line.split()[0], *more], {**variables, **dict(word.split("=", 1) for word in line.split()[1:])}) for line in lines]
 
 
 def planted():
@@ -29,13 +42,10 @@ def planted():
     return each(names, **TWO) + each(names, "clean", **TWO)
 
 
-# What the ledger's lines cannot be held against: each of two runtimes of one process has the other's memory under `others`; and where threads make
-# the first blocks at once, what the runtime adds to these in granules may be in the context that is told behind them.
-NOT_HELD = ("two_versions", "all", "threads")
-
 # The lines of a program that lists its parts are given to the function.
 TOLD = {
     "bench/follow": lambda lines: each(("cudaMalloc", "cudaMallocAsync", "cuMemAlloc"), "4", "100"),
+    "bench/record": lambda lines: [(["5"], {})],
     "bench/live": lambda lines: [(["10000", "100"], {})],
     "captures/beside": lambda lines: each(named("captures/beside.c", r'\{"(\w+)", \w+\}'), "global", "10", **SMALL),
     "captures/beside_hip": lambda lines: each(named("captures/beside_hip.c", r'\{"(\w+)", \w+\}'), "global", "10", **SMALL),
@@ -43,25 +53,38 @@ TOLD = {
     "cli/leaker": lambda lines: [(["3", "65536"], {})],
     "findings/planted": lambda lines: planted(),
     "gpu/costs": lambda lines: each(("idle", "busy"), "3"),
-    "hip/hooks": lambda lines: each([name for name in named("hip/hooks.c", r'\{"(\w+)", \w+\}') if name not in NOT_HELD], **TWO),
+    "hip/hooks": lambda lines: each(named("hip/hooks.c", r'\{"(\w+)", \w+\}'), **TWO),
     "hip/rocblas": lambda lines: each(named("hip/rocblas.c", r'\{"(\w+)", \w+\}')),
-    "hooks/every_class": lambda lines: [(["book"], {})],
+    "hooks/chain_linked": lambda lines: [([], HOOKS)],
+    "hooks/copies": lambda lines: [(["local=" + os.path.join(SIM, "libcudart.so.13"), "calls=" + built("hooks", "copies_plugin.so")], HOOKS)],
+    "hooks/early_linked": lambda lines: [([], HOOKS)],
+    "hooks/early_opened": lambda lines: [([built("hooks", "libearly.so")], HOOKS)],
+    "hooks/every_class": lambda lines: [(["book"], TWO)],
+    "hooks/later_linked": lambda lines: [(["linked"], {"LD_LIBRARY_PATH": built("hooks", "later")})],
+    "hooks/later_user": lambda lines: each(("symbol", "default", "lookup", "next", "ends"), LD_LIBRARY_PATH=built("hooks", "later")),
     "hooks/misfrees": lambda lines: each(named("hooks/misfrees.c", r'\{"(\w+)", \w+_scene\}'), **TWO),
+    "hooks/opener": lambda lines: [(["local=" + built("hooks", "module12.so"), "local=" + built("hooks", "module13.so")], HOOKS)],
+    "hooks/reloader": lambda lines: [([os.path.join(SIM, "libcudart.so.13"), "cudaMalloc", "3"], {})],
     "hooks/policies": lambda lines: each(named("hooks/policies.c", r'\{"([\w-]+)", \w+\}')),
     "hooks/threads": lambda lines: each(named("hooks/threads.c", r'strcmp\(what, "([\w-]+)"\)')),
     "ipc/exchange": lambda lines: [(["2", "packed", "2"], {}), (["2", "single", "1"], {}), (["4", "mixed", "1"], {})],
     "ipc/threads": lambda lines: [(["100"], {})],
     "ledger/churn": lambda lines: [(["log", "4", "20000"], {})],
     "ledger/ends": lambda lines: each(named("ledger/ends.c", r'\{"([\w-]+)", end_\w+\}')),
+    "ledger/filtered": lambda lines: [([built("ledger", "exiting"), "1", "1000"], {})],
     "ledger/exiting": lambda lines: [(["4", "2000", *how], {}) for how in ((), ("fork",), ("signal",))],
-    "limbo/limbo": lambda lines: each(named("limbo/limbo.c", r'\{"([\w-]+)", \w+\}'), "100"),
+    "ledger/steps": lambda lines: [(["book"], {})],
+    "limbo/limbo": lambda lines: each(named("limbo/limbo.c", r'\{"([\w-]+)", \w+\}'), "100", MEMSHIM_OOM_WAIT_MS="150"),
     "nccl/buffers": lambda lines: each(named("nccl/buffers.c", r'\{"(\w+)", \w+\}'), **TWO),
     "nccl/communicators": lambda lines: [([], TWO)],
-    "nohang/nohang": lambda lines: [line for kind in ("kernel", "value", "function") for line in listed(lines, kind)],
+    "nohang/nohang": lambda lines: [line for kind in ("kernel", "value", "function") for line in listed(lines, kind, MEMSHIM_OOM_WAIT_MS="300")],
     "oom/oom_user": lambda lines: each(named("oom/oom_user.c", r'\{"(\w+)", \w+\}'), MEMSIM_MEMORY="1G"),
+    "phases/markers_linked": lambda lines: each(("linked",), "book", "4", **beside("phases")) + each(("linked",), "hostile", **beside("phases")),
+    "phases/markers_user": lambda lines: each(("opened", "header"), "book", "4", **beside("phases")) + each(("opened", "header"), "hostile", **beside("phases")),
     "phases/phases_user": lambda lines: [(["book", "4"], {})],
     "programs/ranks": lambda lines: [([], {"MEMSIM_DEVICES": "4"})],
     "programs/shapes": lambda lines: each(named("programs/shapes.c", r'\{"(\w+)", \w+\}')),
+    "stream/rest": lambda lines: [([how, what, "96"], {}) for how in ("plain", "ordered", "pool") for what in ("free", "device")],
     "stream/waits": lambda lines: [([rules, end], {"MEMSIM_MEMORY": size, "MEMSHIM_OOM_WAIT_MS": "100"})
                                    for rules in ("000", "010", "101", "111") for end, size in (("device", "40M"), ("most", "1G"))],
     "systems/tvm": lambda lines: [(["2", "2", "-1", "65536", "%d" % (17 * MIB)], {"MEMSIM_DEVICES": "8"})],
@@ -69,6 +92,49 @@ TOLD = {
 }
 
 
+# What is read from the standard input.
+READ = {
+    "balance/agent": "alloc 1000\nalloc 50000000\nsync\nfree 0\nasync 5000000\nsync\nmanaged 4096\ngraph 30000000\nsync\nquit\n",
+    "ipc/agent": "alloc 1 4096\nalloc 2 30000000\nset 1 0 4096 7\nexport 2 0\nfree 1\nalloc 3 9000000\nquit\n",
+}
+
+
 def of(name, ask):
-    """[(arguments, variables)] for a program; `ask` runs one and returns the lines that it prints."""
-    return TOLD[name](ask(["--list"]) if name in ("nohang/nohang", "traps/traps") else []) if name in TOLD else [([], {})]
+    """[(arguments, what it reads, variables)] for a program; `ask` runs one and returns the lines that it prints."""
+    lines = TOLD[name](ask(["--list"]) if name in ("nohang/nohang", "traps/traps") else []) if name in TOLD else [([], {})]
+    return [(words, READ.get(name, ""), variables) for words, variables in lines]
+
+
+ALL = r"\w+"
+# Pairs that have no row: program and arguments, mode, and what their reports say instead of it.
+NONE = (
+    # Memshim's own sources, and tools of the tests: they call no vendor.
+    (r"(bench/(record 5|stack)|cli/(self_report|test_\w+|wheel_opener)|fuzz/\w+|helpers/\w+|pool/\w+|python/\w+|schedules/\w+|stack/(show\w*|test_\w+)|"
+     r"unit/\w+)", ALL, "no report"),
+    # They ask for no memory, or whether there is a library.
+    (r"hip/(first|probe)|hip/hooks probe|hooks/(inert|probe)", ALL, "no report"),
+    # Each finds a library by a path from elsewhere, and does not begin.
+    (r"hip/later_linked|ledger/late_user", ALL, "no report"),
+    # Their driver is a stand-in that has no device, or they have none.
+    (r"hooks/(exceptions|json_host|threads .*)|sim/runtime_lookup", ALL, "no device"),
+    # Theirs says that all of its memory is free, always.
+    (r"hooks/later_(linked|user) .*", ALL, "more_held"),
+)
+# Pairs whose rows add up, and cannot be held against the simulator's ledger: a child that was made without fork() has blocks in a granule of its
+# parent's there, whose memory it goes on with; on hardware it could not.
+NOT_HELD = ((r"ledger/ends clone", "track"),)
+# Pairs that go on for ever, as they do natively: a free that waits for what only the program ends. They are killed.
+HANG = ((r"ledger/steps book", ALL), (r"oom/oom_user in_limbo", r"track|strict"))
+
+
+def expected(title, mode):
+    """What may be found of the pair."""
+    return [said for pattern, modes, said in NONE if re.fullmatch(pattern, title) and re.fullmatch(modes, mode)] or ["rows"]
+
+
+def is_held(title, mode):
+    return not any(re.fullmatch(pattern, title) and re.fullmatch(modes, mode) for pattern, modes in NOT_HELD)
+
+
+def hangs(title, mode):
+    return any(re.fullmatch(pattern, title) and re.fullmatch(modes, mode) for pattern, modes in HANG)
