@@ -95,6 +95,11 @@ static void group_ended(int status)
     waiting = 0;
 }
 
+unsigned ms_hold_groups(void)
+{
+    return groups;
+}
+
 void ms_hold_group(bool begins, int status)
 {
     if (begins) {

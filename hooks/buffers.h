@@ -43,6 +43,8 @@ void ms_hold_ended(const struct ms_call *call);
 /** A group of the thread begins, or ends with `status`: then the handles are there of what was registered in
  * it. */
 void ms_hold_group(bool begins, int status);
+/** How many the thread is in. */
+unsigned ms_hold_groups(void);
 /** A communicator is over, and what it registered. */
 void ms_holder_ended(uint64_t holder);
 void ms_holds_reset(void);

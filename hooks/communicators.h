@@ -12,5 +12,8 @@
 /** Behind ms_name_begin: `count` of them begin in this call, in which the program is this rank of so many; 0
  * ranks if the call does not say. */
 void ms_communicators_begin(struct ms_call *call, int count, int rank, int ranks);
+/** The outermost group of the thread is about to end: what is taken meanwhile is for those that were begun in
+ * it. */
+void ms_communicators_group_ends(struct ms_call *call);
 
 #endif

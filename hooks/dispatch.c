@@ -10,6 +10,7 @@
 #include "gpu/gpu.h"
 #include "hooks/balance.h"
 #include "hooks/buffers.h"
+#include "hooks/communicators.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
 #include "hooks/ipc.h"
@@ -415,7 +416,7 @@ static const struct {
     [MS_CLASS_BUFFER_RELEASE] = {NULL, ms_buffer_release_end, false},
     [MS_CLASS_BUFFER_HOLDER_END] = {NULL, ms_buffer_holder_end, false},
     [MS_CLASS_BUFFER_GROUP] = {NULL, ms_buffer_group_begun, false},
-    [MS_CLASS_BUFFER_GROUP_END] = {NULL, ms_buffer_group_ended, true},
+    [MS_CLASS_BUFFER_GROUP_END] = {ms_communicators_group_ends, ms_buffer_group_ended, true},
 };
 
 /* Frames that record, as opposed to those that name and those that look up. A function called from inside one

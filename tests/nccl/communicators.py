@@ -13,10 +13,13 @@ from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment  # noqa: E
 
 MIB = 1 << 20
 TAKES = 4 * MIB
+EITHER = "9 or 10"  # made in two threads
 # owner, entry, communicator, device: bytes ever, bytes in the end
 WANT = {("NCCL", "ncclCommInitRank", "1, rank 0 of 1", 0): (TAKES, TAKES), ("NCCL", "ncclCommInitRank", "2, rank 0 of 1", 0): (TAKES, 0),
-        ("NCCL", "ncclCommSplit", "3", 0): (TAKES, TAKES), ("NCCL", "ncclGroupEnd", None, 0): (TAKES, TAKES),
-        ("NCCL", "ncclCommInitAll", "5 to 6", 0): (TAKES, TAKES), ("NCCL", "ncclCommInitAll", "5 to 6", 1): (TAKES, TAKES)}
+        ("NCCL", "ncclCommSplit", "3", 0): (TAKES, TAKES), ("NCCL", "ncclGroupEnd", "4, rank 0 of 1", 0): (TAKES, TAKES),
+        ("NCCL", "ncclCommInitAll", "5 to 6", 0): (TAKES, TAKES), ("NCCL", "ncclCommInitAll", "5 to 6", 1): (TAKES, TAKES),
+        ("NCCL", "ncclGroupEnd", "7 to 8", 0): (TAKES, TAKES), ("NCCL", "ncclGroupEnd", "7 to 8", 1): (TAKES, TAKES),
+        ("NCCL", "ncclCommGrow", EITHER, 0): (TAKES, TAKES), ("NCCL", "ncclCommGrow", EITHER, 1): (TAKES, TAKES)}
 
 
 def play(mode, **more):
@@ -32,7 +35,7 @@ def told(path, *words):
 
 
 def parts_of(rows):
-    return {(row["owner"], part.get("entry"), part.get("communicator"), row["device"]): (part["total_bytes"], part["live_bytes"])
+    return {(row["owner"], part.get("entry"), EITHER if part.get("communicator") in ("9", "10") else part.get("communicator"), row["device"]): (part["total_bytes"], part["live_bytes"])
             for row in rows if row["memory"] == "device" for part in row.get("parts", [])}
 
 

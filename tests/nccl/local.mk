@@ -11,6 +11,7 @@ check_PROGRAMS += tests/nccl/communicators
 tests_nccl_communicators_SOURCES = tests/nccl/communicators.c tests/program.h
 tests_nccl_communicators_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13
 tests_nccl_communicators_CFLAGS = $(AM_CFLAGS) -g
+tests_nccl_communicators_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_nccl_communicators_LDADD = libnccl.so.2 libcudart.so.13
 dist_check_SCRIPTS += tests/nccl/communicators.py
 TESTS += tests/nccl/communicators.py
