@@ -81,7 +81,8 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
 {
     static const char *const keys[] = {
         "schema_version", "tool",   "run",    "config", "devices",  "memory",   "pools",    "apis",
-        "modules",        "owners", "phases", "oom",    "findings", "coverage", "overhead", "diagnostics"};
+        "modules",        "owners", "phases", "oom",    "findings", "coverage", "overhead", "diagnostics",
+        "balances",       "contexts"};
     json_t *head = json_object(), *job = ms_html_job(report);
 
     for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)
@@ -91,6 +92,7 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
         json_object_set_new(head, "job", exact(job));
     json_decref(job);
     add_stacks(json_object_get(head, "oom"), report);
+    add_stacks(json_object_get(head, "contexts"), report);
     add_stacks(json_object_get(head, "findings"), report);
     json_object_set_new(head, "path", path_json(path));
     return head;

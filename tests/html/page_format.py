@@ -113,13 +113,13 @@ def check_report(block, report):
     parents = columns["node.parent"]
     assert all(parent < node for node, parent in enumerate(parents) if node), "a parent precedes its children"
     assert all(0 < node < len(parents) for node in columns["site.node"])
-    for key in ("run", "config", "devices", "phases", "oom", "overhead"):
+    for key in ("run", "config", "devices", "phases", "oom", "overhead", "balances", "contexts"):
         if key in report:
             told, is_told = copied(head[key]), copied(report[key])
             if key == "run":  # the command resolves names, and tells the view
                 told = {name: value for name, value in told.items() if name in is_told}
                 told["symbolized"] = is_told["symbolized"]
-            if key == "oom":
+            if key in ("oom", "contexts"):
                 assert all("stack_text" in row for row in head[key] if "stack" in row)
             assert told == is_told, (key, told, is_told)
     check_job(head, report)

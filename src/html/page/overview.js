@@ -44,6 +44,30 @@ function ownersTable(page) {
   rows.length > shown.length && el("p", {}, `and ${rows.length - shown.length} more`)];
 }
 
+/* balances[]: the words of memshim owners. */
+const TERMS = [["requested", "allocated, from the pool"], ["rounding", "rounding"], ["limbo", "free pending"], ["cached", "free, in whole segments"],
+  ["stranded", "free, beside blocks"], ["pinned", "freed, and shared"], ["followed", "allocated, from the driver"],
+  ["contexts", "contexts and modules"], ["untracked", "untracked: others', or nobody tells"]];
+
+function balanceTable(page) {
+  const rows = page.report.list("balances").filter((row) => row.moment === "peak");
+  const line = (row, [key, words]) => [deviceName({ index: row.device, api: row.device_api || "cuda" }), words, bytes(row[key]),
+    shareText(asNumber(row[key]), asNumber(row.in_use_bytes))];
+  return rows.length > 0 && table("In use when most was, as the driver says, and what for", [["device", ""], ["what for", ""], ["bytes", "right"],
+    ["share", "right"]],
+  rows.flatMap((row) => [...TERMS.filter(([key]) => asNumber(row[key]) > 0).map((term) => line(row, term)),
+    line(row, ["in_use_bytes", `altogether (${row.confidence === "exact" ? "exact" : "inferred"})`])]), { id: "balance" });
+}
+
+function contextsTable(page) {
+  const rows = page.report.list("contexts"), shown = rows.slice(0, 30);
+  return rows.length > 0 && [table("What the driver took for itself", [["kind", ""], ["device", ""], ["now", "right"], ["ever", "right"],
+    ["times", "right"], ["first touched by", "code"]],
+  shown.map((row) => [short(row.kind, 20), deviceName({ index: row.device, api: row.device_api || "cuda" }), bytes(row.bytes), bytes(row.total_bytes),
+    number(row.total_count), short(row.stack_text || row.api || "", 400)]), { id: "contexts" }),
+  rows.length > shown.length && el("p", {}, `and ${rows.length - shown.length} more`)];
+}
+
 function swatch(page, owner) {
   const piece = el("i", { class: "swatch", "aria-hidden": "true" });
   piece.style.background = page.colours.of(owner, isDark());
@@ -97,7 +121,7 @@ function drawOverview(page, place) {
         el("dt", {}, "call sites"), el("dd", {}, number(report.sites.length, { "data-fact": "sites" }))))),
     el("h3", {}, "What to look at next"),
     el("ul", { class: "next" }, nextSteps(report).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" })))),
-    ownersTable(page), topSites(page));
+    ownersTable(page), topSites(page), balanceTable(page), contextsTable(page));
 }
 
 /* Of a job report: what its processes had, and who stands out. */
