@@ -107,6 +107,59 @@ static json_t *frame_json(const struct ms_report *report, const json_t *row)
     return frame;
 }
 
+/* Each frame is in thousands of stacks: one object is in all of them. */
+static struct {
+    json_t *row, *told; /* both are held, so that no other row comes to lie there */
+    const struct ms_report *report;
+} * known;
+static size_t known_count, known_mask;
+
+static size_t place_of(const struct ms_report *report, const json_t *row)
+{
+    size_t i = ((uintptr_t)row >> 4) * 0x9e3779b97f4a7c15u >> 20 & known_mask;
+
+    while (known[i].row && (known[i].row != row || known[i].report != report))
+        i = (i + 1) & known_mask;
+    return i;
+}
+
+/* Room for one more, at most half of it taken. */
+static bool make_room(void)
+{
+    enum { FIRST = 1024 };
+    size_t size = known ? (known_mask + 1) * 2 : FIRST;
+    __typeof__(known) before = known, after;
+    size_t places = known ? known_mask + 1 : 0;
+
+    if (known_count * 2 < places)
+        return true;
+    if (!(after = calloc(size, sizeof(*after))))
+        return false;
+    known = after;
+    known_mask = size - 1;
+    for (size_t i = 0; i < places; i++)
+        if (before[i].row)
+            after[place_of(before[i].report, before[i].row)] = before[i];
+    free(before);
+    return true;
+}
+
+static json_t *shared_frame(const struct ms_report *report, json_t *row)
+{
+    size_t i;
+
+    if (!make_room())
+        return frame_json(report, row);
+    i = place_of(report, row);
+    if (!known[i].row) {
+        known[i].row = json_incref(row);
+        known[i].report = report;
+        known[i].told = frame_json(report, row);
+        known_count++;
+    }
+    return json_incref(known[i].told);
+}
+
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
@@ -114,7 +167,7 @@ json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
     json_t *array = json_array();
 
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, frame_json(report, frames[i]));
+        json_array_append_new(array, shared_frame(report, frames[i]));
     return array;
 }
 
@@ -122,7 +175,9 @@ void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t
 {
     bool inferred;
     const json_t *own = ms_fold_own(report, stack, &inferred);
-    json_t *frame = own ? frame_json(report, own) : NULL;
+    json_t *frame = !own       ? NULL
+                    : inferred ? frame_json(report, own)
+                               : shared_frame(report, (json_t *)(uintptr_t)own);
 
     json_object_set_new(object, "stack", ms_cli_stack_json(report, stack));
     if (frame && inferred)
