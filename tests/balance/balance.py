@@ -37,7 +37,8 @@ MODES = {
 LATE, KILLED_AFTER = 200, 5  # seconds
 # For every run of the tests.
 PART = {"sim/driver_pool": ("pool", "track"), "sim/runtime_memory_13": ("pool", "none", "vmm"), "sim/driver_graphmem": ("pool",),
-        "sim/driver_vmm": ("pool",), "sim/nccl_calls": ("pool",), "acl/calls": ("pool",)}
+        "sim/driver_vmm": ("pool",), "sim/nccl_calls": ("pool",), "acl/calls": ("pool",), "hip/hooks": ("pool", "track"),
+        "balance/agent": ("pool", "track", "none"), "nccl/buffers": ("pool",), "faults/streams": ("track",), "helpers/tap_selftest": ("pool",)}
 
 
 def books_of(folder):
@@ -315,7 +316,9 @@ def pairs():
         name = os.path.relpath(path, os.path.join(BUILD, "tests"))
         for words, told, more in commands.of(name, lambda asked, path=path: ask([path, *asked])):
             found += [(" ".join([name, *words]), path, words, told, more, mode) for mode in modes]
-    return found[int(part[1]) - 1::int(part[2])] if part else found
+    first, last = ((int(part[1]) - 1, int(part[1])) if part else (0, 1))
+    parts = int(part[2]) if part else 1
+    return found[len(found) * first // parts:len(found) * last // parts]
 
 
 def why_none(reports):
@@ -351,6 +354,9 @@ def every_pair():
             rows_seen += rows
             programs_seen.add(title.split()[0])
             left_out.update(device["balance"] for r in reports for device in r["devices"] if device["balance"] != "told")
+    if os.environ.get("TEST_BALANCE") == "all":
+        useless = commands.useless([(title, mode) for title, mode, _ in jobs])
+        fact(not useless, "each exception is one of some pair", useless)
     without = ", ".join("%d %s" % (n, found) for found, n in sorted(counts.items()) if found != "rows")
     return "%d programs, %d pairs, %d rows; pairs without a row: %s; devices without one: %s" % (
         len(programs_seen), len(jobs), rows_seen, without or "none", ", ".join("%d %s" % (n, why) for why, n in sorted(left_out.items())) or "none")
