@@ -195,14 +195,15 @@ static bool find_file(const struct ms_token *token, struct ms_export *block_p, c
     return false;
 }
 
-/* Field 22 of the line, and field 3: a program that has ended may still wait for its parent. */
+/* Field 22 of the line, and field 3: a program that has ended may still wait for its parent. The first
+ * thread's, as ms_process_describe reads them. */
 static bool is_running(const struct ms_token *token)
 {
-    char path[32], text[1024];
+    char path[64], text[1024];
     const char *field = NULL;
     ssize_t length = -1;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)token->pid);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)token->pid, (int)token->pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         length = read(fd, text, sizeof(text) - 1);

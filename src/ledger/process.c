@@ -202,11 +202,13 @@ static uint64_t stat_field(const char *text, int n)
 }
 
 /* The parent by the same file as the start: a host may be under a filter of system calls that ends a process
- * for getppid, which nothing else in memshim needs. */
+ * for getppid, which nothing else in memshim needs. The first thread's file, whose fields these are too: what
+ * a process reads of its own stat under qemu is made up, and its start another one than all others read. */
 static MS_NOINLINE void note_origin(struct ms_process *row)
 {
-    char text[1024] = "";
-    if (read_file("/proc/self/stat", text, sizeof text) <= 0)
+    char path[48], text[1024] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)row->pid);
+    if (read_file(path, text, sizeof text) <= 0)
         return;
     row->ppid = (int32_t)stat_field(text, 4);
     row->start_ticks = stat_field(text, 22);

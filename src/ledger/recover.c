@@ -531,13 +531,14 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     return 0;
 }
 
-/* The n-th field of /proc/PID/stat; 0 if it cannot be had. The second one is a name, which may hold
- * anything. */
+/* The n-th field of /proc/PID/stat, by the first thread's, as ms_process_describe reads it; 0 if it cannot be
+ * had. The second one is a name, which may hold anything. */
 static uint64_t stat_field(int n)
 {
     char path[64], line[1024];
     const char *field = NULL;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)ms_process()->pid);
+    int pid = (int)ms_process()->pid;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, pid);
     FILE *file = fopen(path, "re");
     if (!file)
         return 0;

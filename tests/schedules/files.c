@@ -6,6 +6,7 @@
  * missing. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +151,7 @@ static int fail(int error)
 static struct file *answer(const char *path)
 {
     static const char stat[] = "1234 (program) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5678 0\n";
-    struct file *file = strcmp(path, "/proc/self/stat") == 0 ? make(path) : NULL;
+    struct file *file = fnmatch("/proc/self/task/*/stat", path, 0) == 0 ? make(path) : NULL;
     if (file) {
         memcpy(file->bytes, stat, sizeof stat - 1);
         file->size = sizeof stat - 1;
