@@ -26,7 +26,8 @@
 enum { LINES_LOG = 12, WAYS = 4, ID_BITS = 21, NAME_BYTES = 16 };
 _Static_assert(MS_TABLE_NODES_ROWS <= 1 << ID_BITS, "three ids make a key");
 
-/* A reader that sees halves of two pairs knows. */
+/* A reader that sees halves of two pairs knows. Whoever reads an id reads the frames that it is of: it is
+ * stored with release. */
 struct pair {
     _Atomic uint64_t check, id;
 };
@@ -36,7 +37,7 @@ static struct line {
 } MS_CACHELINE lines[1 << LINES_LOG];
 static _Atomic bool is_used;
 
-/* The Python stack that any thread took latest. */
+/* The Python stack that any thread took latest: another one joins its frames to its own. */
 static _Atomic ms_stack_id latest_python;
 
 static MS_TLS struct {
@@ -73,7 +74,7 @@ static ms_stack_id find(uint64_t key)
 {
     struct line *line = line_of(key);
     for (unsigned way = 0; way < WAYS; way++) {
-        uint64_t id = atomic_load_explicit(&line->ways[way].id, memory_order_relaxed);
+        uint64_t id = atomic_load_explicit(&line->ways[way].id, memory_order_acquire);
         uint64_t check = atomic_load_explicit(&line->ways[way].check, memory_order_relaxed);
         if (id && (check ^ spread(id)) == key)
             return (ms_stack_id)id;
@@ -90,7 +91,7 @@ static void put(uint64_t key, ms_stack_id id)
     if (way == WAYS)
         way = id % WAYS;
     atomic_store_explicit(&line->ways[way].check, key ^ spread(id), memory_order_relaxed);
-    atomic_store_explicit(&line->ways[way].id, id, memory_order_relaxed);
+    atomic_store_explicit(&line->ways[way].id, id, memory_order_release);
     atomic_store_explicit(&is_used, true, memory_order_relaxed);
 }
 
@@ -167,7 +168,7 @@ static ms_stack_id merge(ms_stack_id native, ms_stack_id python, const struct ms
 {
     uint64_t key = key_of(native, python, 0);
     if (MS_UNLIKELY(atomic_load_explicit(&latest_python, memory_order_relaxed) != python))
-        atomic_store_explicit(&latest_python, python, memory_order_relaxed);
+        atomic_store_explicit(&latest_python, python, memory_order_release);
     if (MS_LIKELY(own.key == key))
         return own.id;
     ms_stack_id id = find(key);
@@ -208,7 +209,7 @@ static MS_NOINLINE ms_stack_id infer_anew(ms_stack_id native, ms_stack_id python
 /* A thread without Python frames of its own: by its name, and the process's latest. */
 static ms_stack_id infer(ms_stack_id native)
 {
-    ms_stack_id python = atomic_load_explicit(&latest_python, memory_order_relaxed), id = 0;
+    ms_stack_id python = atomic_load_explicit(&latest_python, memory_order_acquire), id = 0;
     if (!python)
         return native;
     if (own.name)
