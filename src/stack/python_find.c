@@ -146,17 +146,18 @@ static MS_NOINLINE void look(void)
     atomic_store_explicit(&ms_python_is_here, interpreter != NULL, memory_order_relaxed);
     atomic_store_explicit(&ms_python_seen, search.symbols.version, memory_order_relaxed);
     atomic_store_explicit(&ms_python_is_read, interpreter != NULL, memory_order_relaxed);
-    atomic_store_explicit(&changes_looked, changes, memory_order_relaxed);
-    atomic_store_explicit(&adds_looked, adds, memory_order_relaxed);
-    atomic_store_explicit(&subs_looked, subs, memory_order_relaxed);
+    /* Last: who finds all three as they are now finds what was found then. */
+    atomic_store_explicit(&changes_looked, changes, memory_order_release);
+    atomic_store_explicit(&adds_looked, adds, memory_order_release);
+    atomic_store_explicit(&subs_looked, subs, memory_order_release);
 }
 
 static bool is_stale(void)
 {
-    return ms_objects_changes() != atomic_load_explicit(&changes_looked, memory_order_relaxed) ||
+    return ms_objects_changes() != atomic_load_explicit(&changes_looked, memory_order_acquire) ||
            atomic_load_explicit(&ms_objects_counts.adds_seen, memory_order_relaxed) !=
-               atomic_load_explicit(&adds_looked, memory_order_relaxed) ||
-           ms_objects_unloads() != atomic_load_explicit(&subs_looked, memory_order_relaxed);
+               atomic_load_explicit(&adds_looked, memory_order_acquire) ||
+           ms_objects_unloads() != atomic_load_explicit(&subs_looked, memory_order_acquire);
 }
 
 const struct ms_python_interpreter *ms_python_interpreter(void)
