@@ -86,6 +86,35 @@ static void complaint(const char *self, const char *name, const char *value, con
 
 /* What a small and a larger block take of a device whose granularity is 64 KiB; run in a process of its
  * own. */
+static unsigned long reserved_kib(void)
+{
+    unsigned long kib = 0;
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+
+    while (status && fgets(line, sizeof line, status) && sscanf(line, "VmSize: %lu", &kib) != 1)
+        ;
+    if (status)
+        fclose(status);
+    return kib;
+}
+
+/* 0 if all of the memory can be had at once, in a window that is not much wider. */
+static int narrow_window(void)
+{
+    size_t left = 0, total = 0;
+    CUdeviceptr p, all;
+
+    begin();
+    must(cuMemGetInfo_v2(&left, &total));
+    unsigned long before = reserved_kib();
+    must(cuMemAlloc_v2(&p, 16));
+    unsigned long wide = reserved_kib() - before;
+    must(cuMemFree_v2(p));
+    must(cuMemAlloc_v2(&all, left));
+    return before && wide >= left >> 10 && wide < total >> 8 ? 0 : 1;
+}
+
 static int granules(void)
 {
     CUdeviceptr p, q;
@@ -158,6 +187,8 @@ int main(int argc, char **argv)
 
     if (argc > 1 && !strcmp(argv[1], "granules"))
         return granules();
+    if (argc > 1 && !strcmp(argv[1], "window"))
+        return narrow_window();
     if (argc > 1 && !strcmp(argv[1], "counting"))
         return counting();
     if (argc > 1 && !strcmp(argv[1], "burst"))
@@ -175,6 +206,7 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_MEMORY", "8Q", "a size");
     complaint(argv[0], "MEMSIM_GRANULARITY", "3M", "a power of two");
     complaint(argv[0], "MEMSIM_GRANULARITY", "64K", NULL);
+    complaint(argv[0], "MEMSIM_WINDOW", "1M", "a size from 1G");
     complaint(argv[0], "MEMSIM_FAIL", "cuMemAloc@1=2", "name@n=status");
     complaint(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@0=2", "name@n=status");
     complaint(argv[0], "MEMSIM_FAIL", "cuMemAlloc_v2@1+x=2", "name@n=status");
@@ -185,6 +217,8 @@ int main(int argc, char **argv)
     complaint(argv[0], "MEMSIM_SEED", "-1", "a number");
     complaint(argv[0], "MEMSIM_COUNT", "yes", "0 or 1");
     is_int(role(argv[0], "MEMSIM_GRANULARITY", "64K", "granules"), 0, "a finer granularity is kept");
+    is_int(role(argv[0], "MEMSIM_WINDOW", "1G", "window"), 0,
+           "few addresses are reserved, and all of the memory can be had");
     is_int(role(argv[0], "MEMSIM_COUNT", "1", "counting"), 0,
            "calls are counted, and the most memory is kept");
     is_int(role(argv[0], "MEMSIM_DEVICES", "0", "none"), CUDA_ERROR_NO_DEVICE,

@@ -70,6 +70,15 @@ static bool map_window(struct sim_arena *arena)
     return false;
 }
 
+/* As wide as is wanted, or as MEMSIM_WINDOW allows: twice a device's memory at least. */
+static size_t allowed(size_t bytes)
+{
+    size_t most = sim_config.window_bytes, least = 2 * sim_heap_round(sim_config.memory_bytes);
+
+    most = most && most < least ? least : most;
+    return most && bytes > most ? most : bytes;
+}
+
 /** Opens a window of up to that many bytes (halved until the system grants it) over a file of that name, or
  * over none. */
 CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
@@ -77,6 +86,7 @@ CUresult sim_arena_open(struct sim_arena *arena, const char *name, size_t bytes)
     struct sim_hole *hole = malloc(sizeof *hole);
     struct stat st;
 
+    bytes = allowed(bytes);
     for (; hole && bytes >= sim_config.granularity_bytes; bytes /= 2) {
         *arena =
             (struct sim_arena){.fd = name ? sim_memfd_open(name, bytes) : -1, .bytes = bytes, .holes = hole};

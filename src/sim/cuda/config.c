@@ -87,6 +87,19 @@ static void read_memory(void)
         sim_config.memory_bytes = bytes, sim_config.memory_asked = true;
 }
 
+static void read_window(void)
+{
+    const char *text = secure_getenv("MEMSIM_WINDOW");
+    size_t bytes;
+
+    if (!text || !*text)
+        return;
+    if (!sim_config_size(text, &bytes) || bytes < (1UL << 30))
+        sim_config_complain("MEMSIM_WINDOW", text, "a size from 1G");
+    else
+        sim_config.window_bytes = bytes;
+}
+
 static void read_context(void)
 {
     const char *text = secure_getenv("MEMSIM_CONTEXT");
@@ -125,6 +138,7 @@ void sim_config_read(void)
         sim_config.seed = value;
     read_memory();
     read_granularity();
+    read_window();
     read_context();
     read_others();
     if (path && *path)

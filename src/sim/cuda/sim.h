@@ -44,6 +44,7 @@ struct sim_config {
     size_t memory_bytes;      /* per device */
     bool memory_asked;        /* by the environment; else a card that is asked for brings its own */
     size_t granularity_bytes; /* of device memory; a power of two */
+    size_t window_bytes;      /* of addresses, that one arena asks for at most; 0: as it likes */
     size_t context_bytes;     /* that a context takes of its device; 0: nor do modules take any */
     uint64_t seed;            /* 0: streams run as fast as they can */
     const char *log_path;     /* NULL: unsupported calls are only counted */
