@@ -1,7 +1,8 @@
 # tests: the harness. Every test speaks TAP and runs under automake's TAP driver; docs/testing.md says how to add one.
 TEST_EXTENSIONS = .sh .bats .py
+# TEST_ENTER comes before each: scripts/test-arm64 has them run in a tree of another machine.
 ms_tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge
-ms_run_test = $(SHELL) $(top_srcdir)/tests/helpers/run-test
+ms_run_test = $(TEST_ENTER) $(SHELL) $(top_srcdir)/tests/helpers/run-test
 LOG_DRIVER = $(ms_tap_driver)
 LOG_COMPILER = $(ms_run_test)
 SH_LOG_DRIVER = $(ms_tap_driver)
@@ -16,7 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_SANITIZE='$(MS_SANITIZE)'; export TEST_SANITIZE; \
 	TEST_CUDA_HOME='$(CUDA_HOME)'; export TEST_CUDA_HOME;
 
-EXTRA_DIST += tests/helpers/run-test tests/helpers/common.bash tests/helpers/report.py tests/helpers/tap.sh tests/clock.h tests/program.h tests/tap.h
+EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/tap.sh tests/clock.h tests/program.h tests/tap.h
 
 include tests/unit/local.mk
 include tests/stack/local.mk
@@ -78,10 +79,12 @@ ms_long = $(ms_long_rooms:%=tests/%/%) scripts/check-headers tests/cli/doctor.% 
 	tests/programs/questions.% tests/programs/screens.% tests/containers/%
 # What quick tests use of other rooms.
 ms_quick_others = tests/gpu/conformance tests/ipc/libmpi.so.40 tests/phases/phases_user
+print-programs:
+	@echo $(check_PROGRAMS)
 print-tests:
 	@echo $(TESTS)
 print-quick-tests:
 	@echo $(filter-out $(ms_long),$(TESTS))
 print-quick-programs:
 	@echo $(filter-out $(ms_long),$(check_PROGRAMS)) $(ms_quick_others)
-.PHONY: print-tests print-quick-tests print-quick-programs
+.PHONY: print-programs print-tests print-quick-tests print-quick-programs

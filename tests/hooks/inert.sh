@@ -42,7 +42,8 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
         >"$TEST_TMP/unexpected"
     try "it opens no file, starts no thread and installs no signal handler" sh -c '! grep . "$1"' sh "$TEST_TMP/unexpected"
 else
-    skip "it opens no file, starts no thread and installs no signal handler" "strace is not installed or not permitted"
+    skip "it opens no file, starts no thread and installs no signal handler" \
+        "${TEST_EMULATED:+$TEST_EMULATED has no ptrace: }strace is not installed or not permitted"
 fi
 
 needed=$(readelf -d "$TEST_LIB" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')

@@ -45,6 +45,8 @@ done
 host() { # NAME COMPILER FLAG PRELOAD
     if [ -n "$TEST_SANITIZE" ]; then
         skip "$1" "this build has a sanitizer of its own"
+    elif [ -n "${TEST_EMULATED-}" ]; then
+        skip "$1" "$TEST_EMULATED has no ptrace and few addresses, which sanitizers need"
     elif ! command -v "$2" >/dev/null ||
         ! "$2" -g "$3" -D_GNU_SOURCE -I"$top_srcdir" -I"$top_srcdir/src" "$top_srcdir/tests/hooks/threads.c" \
             -o "$TEST_TMP/host" "$here/plain/libcuda.so.1" -pthread 2>/dev/null; then

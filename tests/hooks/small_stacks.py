@@ -32,6 +32,9 @@ def measured(what, environment):
 
 
 def main():
+    if os.sysconf("SC_THREAD_STACK_MIN") > 1 << 16:
+        print("1..0 # SKIP no thread may have so small a stack on this machine")
+        return
     if os.environ["TEST_SANITIZE"]:
         print("1..0 # SKIP a sanitizer's frames are larger")
         return

@@ -2,7 +2,8 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 here=$top_builddir/tests/ipc
-LIMIT=100
+LIMIT=${TEST_EMULATED:+900}
+LIMIT=${LIMIT:-100}
 
 # pooled PROGRAM...: as shimmed, with the pool. Refusals are not told: a thread opens what was freed.
 pooled() {
@@ -21,9 +22,9 @@ agree() {
     try "$name, and right" grep -x 'exit 0' "$TEST_TMP/native"
 }
 
-# Under a sanitizer the large ones take minutes.
+# Under a sanitizer, or emulated, the large ones take minutes.
 rounds=4 most=8
-[ -z "$TEST_SANITIZE" ] || rounds=1 most=4
+[ -z "$TEST_SANITIZE${TEST_EMULATED-}" ] || rounds=1 most=4
 
 plan 20
 agree "2 workers, packed" "$here/exchange" 2 packed "$rounds"

@@ -107,6 +107,9 @@ def main():
     print(f"1..{len(modes)}")
     failed = False
     for number, mode in enumerate(modes, 1):
+        if mode == "clone" and "TEST_EMULATED" in os.environ:
+            print(f"ok {number} - {mode} # SKIP {os.environ['TEST_EMULATED']} keeps MADV_WIPEONFORK from the kernel, which a child without fork() is known by")
+            continue
         wrong = look(mode)
         failed |= bool(wrong)
         print(f"{'not ok' if wrong else 'ok'} {number} - {mode}")

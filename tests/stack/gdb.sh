@@ -4,6 +4,7 @@ directory=$top_builddir/tests/stack
 
 missing=
 command -v gdb >/dev/null 2>&1 || missing="gdb is not installed"
+[ -z "${TEST_EMULATED-}" ] || missing="$TEST_EMULATED has no ptrace, which gdb needs"
 [ -z "$TEST_SANITIZE" ] || missing="gdb does not run programs with a sanitizer"
 [ -n "$missing" ] || gdb -nx -batch -ex 'python print(1)' 2>/dev/null | grep -q '^1$' || missing="this gdb has no python"
 [ -n "$missing" ] || "$directory/show" plain >/dev/null 2>&1 || missing="the program cannot be run"

@@ -16,7 +16,7 @@ emulated() {
     shift
     emulated_gate=$(mktemp -d)
     mkfifo "$emulated_gate/go"
-    emulated_rule=":qemu-$emulated_machine:M::$(emulated_magic "$emulated_machine"):\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$(command -v "qemu-$emulated_machine-static"):OCF"
+    emulated_rule=":qemu-$emulated_machine:M::$(emulated_magic "$emulated_machine"):\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$(command -v "qemu-$emulated_machine-static"):POCF"
     # The first shell waits until its users are known; what it starts then is root there.
     # shellcheck disable=SC2016
     unshare --user sh -c 'read -r _ <"$0"; exec "$@"' "$emulated_gate/go" unshare --mount --pid --fork --mount-proc sh -c '
