@@ -2,6 +2,6 @@
 EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/get-hip scripts/get-pythons scripts/lib.sh scripts/results.sh scripts/test scripts/quickstart scripts/fuzz \
 	scripts/dist-time scripts/reproducible scripts/bench scripts/browser scripts/schedules scripts/check-format
 
-ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-scripts scripts/check-vendor-calls
+ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-scripts scripts/check-vendor-calls scripts/check-memory-order
 dist_check_SCRIPTS += $(ms_checks)
 TESTS += $(ms_checks)
