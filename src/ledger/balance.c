@@ -125,12 +125,22 @@ static bool open_rows(int device)
     return true;
 }
 
+/* Word by word, since a row is read while it is written; the reader finds that out by its sequence. */
+static void copy(struct ms_balance *to, const struct ms_balance *from)
+{
+    typedef uint64_t __attribute__((may_alias)) word;
+    _Static_assert(sizeof *to % sizeof(word) == 0, "made of words");
+    for (size_t i = 0; i < sizeof *to / sizeof(word); i++)
+        __atomic_store_n((word *)to + i, __atomic_load_n((const word *)from + i, __ATOMIC_RELAXED),
+                         __ATOMIC_RELAXED);
+}
+
 static void write_row(struct ms_balance_row *row, const struct ms_balance *balance)
 {
     uint32_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
     atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    row->balance = *balance;
+    copy(&row->balance, balance);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
 }
 
@@ -177,7 +187,7 @@ bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balanc
         return false;
     const struct ms_balance_row *row = row_of(device, moment);
     uint32_t sequence = atomic_load_explicit(&row->sequence, memory_order_acquire);
-    *balance_p = row->balance;
+    copy(balance_p, &row->balance);
     atomic_thread_fence(memory_order_acquire);
     return sequence && !(sequence & 1) &&
            atomic_load_explicit(&row->sequence, memory_order_relaxed) == sequence;
