@@ -20,6 +20,13 @@ def beside(*folders):
 
 
 HOOKS = beside("hooks")
+# Other people's allocators, where tests/thirdparty has built a program of them.
+PEERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "memshim", "peers")
+
+
+def peer(*folders):
+    return [([], {"LD_LIBRARY_PATH": ":".join([SIM, *(os.path.join(PEERS, folder) for folder in folders)]), **TWO, "MEMSIM_MEMORY": "1G",
+                  "PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})]
 
 
 def named(path, pattern):
@@ -67,6 +74,8 @@ TOLD = {
     "hooks/reloader": lambda lines: [([os.path.join(SIM, "libcudart.so.13"), "cudaMalloc", "3"], {})],
     "hooks/policies": lambda lines: each(named("hooks/policies.c", r'\{"([\w-]+)", \w+\}')),
     "hooks/threads": lambda lines: each(named("hooks/threads.c", r'strcmp\(what, "([\w-]+)"\)')),
+    "thirdparty/rmm_async": lambda lines: peer("librmm/lib64", "rapids_logger/lib64"),
+    "thirdparty/torch_async": lambda lines: peer("torch/lib"),
     "ipc/exchange": lambda lines: [(["2", "packed", "2"], {}), (["2", "single", "1"], {}), (["4", "mixed", "1"], {})],
     "ipc/threads": lambda lines: [(["100"], {})],
     "ledger/churn": lambda lines: [(["log", "4", "20000"], {})],
