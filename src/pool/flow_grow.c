@@ -55,7 +55,7 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
  * which nothing was ever in use: one that the program made begins with a unit. Where the stream has nothing
  * to do the page goes back at once, and is a part of the unit again; else it stays, vacant. Returns whether
  * it did. */
-static bool try_a_page(struct ms_heap *heap)
+static bool try_with(struct ms_heap *heap)
 {
     struct ms_mempool *pool = heap->flow->pool;
     uint64_t before, used = 0;
@@ -89,6 +89,15 @@ static bool try_a_page(struct ms_heap *heap)
         ms_returns_end(heap->device);
     }
     return !idle;
+}
+
+/* Meanwhile the page is in no part of what is reserved, so what is in use is not told. */
+static bool try_a_page(struct ms_heap *heap)
+{
+    ms_device_grows(heap->device, true);
+    bool stays = try_with(heap);
+    ms_device_grows(heap->device, false);
+    return stays;
 }
 
 /* --- asking --------------------------------------------------------------------------------------------- */
