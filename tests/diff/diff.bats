@@ -9,7 +9,8 @@ build() {
     shift
     cp "$top_srcdir/tests/diff/diff_user.c" .
     cp "$top_srcdir/tests/diff/diff_part.h" "${PART-diff_part.h}"
-    "$TEST_CC" -g -O1 -fno-optimize-sibling-calls "$@" -o "$name" diff_user.c -Wl,--build-id "$TEST_SIM/libcudart.so.13" -Wl,--allow-shlib-undefined
+    # shellcheck disable=SC2086  # it may be more than one word
+    $TEST_CC -g -O1 -fno-optimize-sibling-calls "$@" -o "$name" diff_user.c -Wl,--build-id "$TEST_SIM/libcudart.so.13" -Wl,--allow-shlib-undefined
     "$TEST_BIN" run -q --sim -f -o "$name.json" -- "./$name"
 }
 
