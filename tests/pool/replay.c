@@ -1,10 +1,10 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] [-i] [-a KIB] [-c MIB] TRACE...: live peak, reserved peak, their ratio, calls of the
- * vendor's, and the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may be
- * used again at once. -a: MEMSHIM_ALIGN. -c: how much the device has where it is not looked for what is
- * enough. */
+ * replay [-n] [-v] [-i] [-a KIB] [-c MIB] [-x PERCENT] TRACE...: live peak, reserved peak, their ratio, calls
+ * of the vendor's, and the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may
+ * be used again at once. -a: MEMSHIM_ALIGN. -c: how much the device has where it is not looked for what is
+ * enough; -x: the same as a share of the live peak. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -115,7 +115,7 @@ static uint64_t least_capacity(const struct trace *t)
 int main(int argc, char **argv)
 {
     bool capacity = true;
-    uint64_t room = (uint64_t)1 << 44;
+    uint64_t room = (uint64_t)1 << 44, percent = 0;
     printf("%-36s %9s %9s %6s %6s %6s %7s %9s %6s %6s\n", "trace", "live MiB", "reserved", "ratio", "allocs",
            "frees", "fences/k", "least", "ratio", "tight");
     for (int i = 1; i < argc; i++) {
@@ -139,10 +139,14 @@ int main(int argc, char **argv)
             room = strtoull(argv[++i], NULL, 10) << 20;
             continue;
         }
+        if (!strcmp(argv[i], "-x") && i + 1 < argc) {
+            percent = strtoull(argv[++i], NULL, 10);
+            continue;
+        }
         struct ms_pool_figures f, tight = {0};
         struct trace t = read_trace(argv[i]);
         const char *name = strrchr(argv[i], '/');
-        bool enough = replay(&t, room, &f);
+        bool enough = replay(&t, percent ? t.live_peak / 100 * percent : room, &f);
         uint64_t least = capacity ? least_capacity(&t) : 0;
         bool fits = capacity && replay(&t, t.live_peak + t.live_peak / 20, &tight);
         printf("%-36.36s %9.1f %9.1f %6.3f %6" PRIu64 " %6" PRIu64 " %7.1f %9.1f %6.3f %6" PRIu64 "%s\n",
