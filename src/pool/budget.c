@@ -1,8 +1,5 @@
 /* budget.c - how many fences may be spent before something is split: a growth beyond what was ever reserved
- * earns its share of the most, and so many frees of large blocks earn one.
- *
- * Also here: what is large and vacant is split as long as the device has plenty; near its end it is kept
- * whole, since what is split cannot go back before all of it is free. Heap's lock held. */
+ * earns its share of the most, and so many frees of large blocks earn one. Heap's lock held. */
 #include "config.h"
 
 #include "pool/internal.h"
@@ -13,23 +10,14 @@ static void earn_fences(struct ms_budget *budget, uint64_t shares)
     budget->fences = (int32_t)(fences < most ? fences : most);
 }
 
-void ms_budget_grew(struct ms_heap *heap, uint64_t granted)
+void ms_budget_grew(struct ms_heap *heap)
 {
     struct ms_budget *budget = &heap->budget;
-    uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes + granted;
-    if (budget->used_peak_bytes < used)
-        budget->used_peak_bytes = used;
     if (heap->reserved_bytes > budget->reserved_peak_bytes) {
         uint64_t more = heap->reserved_bytes - budget->reserved_peak_bytes;
         earn_fences(budget, MS_FENCES_MOST * MS_FREES_PER_FENCE * more / heap->reserved_bytes);
         budget->reserved_peak_bytes = heap->reserved_bytes;
     }
-}
-
-bool ms_budget_splits(const struct ms_heap *heap, uint64_t bytes)
-{
-    return bytes >= MS_PAGE_BYTES &&
-           ms_heap_left(heap) + heap->reserved_bytes > heap->budget.used_peak_bytes / 4 * MS_SPLIT_QUARTERS;
 }
 
 bool ms_budget_may_fence(struct ms_heap *heap)

@@ -9,20 +9,24 @@
 #include "base/size.h"
 #include "pool/backing.h"
 
+/* How much may be reserved before it is more than what is live and a share of that: beyond it what is missing
+ * lies in limbo or between live blocks, and comes back without a chunk. */
+static uint64_t room(const struct ms_heap *heap, uint64_t granted)
+{
+    uint64_t live = ms_heap_live(heap).requested + granted, allowed = live + live / MS_CHUNK_LIVE_SHARE;
+    return allowed > heap->reserved_bytes ? allowed - heap->reserved_bytes : 0;
+}
+
 /* The first chunk is as small as it can be: there may be no second. A whole number of blocks like the one
- * that is asked for. */
+ * that is asked for. Heap's lock held. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t least = ms_request_pages(request), chunk = heap->chunk_bytes / MS_CHUNK_SPAN_SHARE,
-             most = ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
+    uint64_t least = ms_request_pages(request), chunk = heap->chunk_bytes / MS_CHUNK_SHARE;
     if (request->single || request->large)
         return least;
-    if (request->granted > MS_MIB && heap->chunk_bytes) {
-        uint64_t share = heap->chunk_bytes / MS_CHUNK_SHARE;
-        chunk = share > MS_CHUNK_BYTES ? ms_least(share, MS_CHUNK_MOST_BYTES) : MS_CHUNK_BYTES;
-    }
-    chunk = ms_least(chunk, most);
-    return chunk > least ? ms_round_up(chunk, least) : least;
+    chunk = ms_least(ms_least(chunk, MS_CHUNK_MOST_BYTES), ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
+    chunk = ms_least(chunk, room(heap, request->granted));
+    return chunk > least ? (chunk + least / 2) / least * least : least;
 }
 
 /* Heap's lock held. A block of a vacant segment, whole or out of it; NULL without host memory. */
@@ -54,7 +58,7 @@ struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *reques
     struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
     if (!segment)
         return NULL;
-    ms_budget_grew(heap, request->granted);
+    ms_budget_grew(heap);
     struct ms_slot *slot = carve(heap, request, segment);
     ms_unlock(&heap->lock);
     atomic_fetch_add_explicit(&heap->misses, 1, memory_order_relaxed);
@@ -81,8 +85,7 @@ struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, 
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request);
     ms_unlock(&heap->lock);
-    ms_keep_before_growth(heap, wanted, request->granted);
-    wanted = ms_keep_within_bound(heap, wanted, request->granted);
+    ms_keep_before_growth(heap, wanted);
     if (ms_backing_on(heap))
         return ms_grow_least(heap, request, status_p);
     struct ms_slot *slot = ms_grow_by(heap, request, wanted, status_p);

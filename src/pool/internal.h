@@ -121,7 +121,6 @@ struct ms_heap {
     struct ms_pool_parts peak_parts;
     /* Giving back: see keep.c. */
     uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
-    uint64_t live_peak_bytes; /* that was met at a growth */
 
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
     struct ms_lease leases[MS_LEASES];
@@ -358,11 +357,8 @@ bool ms_keep_waits(struct ms_heap *heap);
  * libraries' buffers, until it comes to `bytes`; also what graphs may know, and without a quiet moment.
  * Returns the bytes. No lock held. */
 uint64_t ms_keep_make_room(int device, uint64_t bytes);
-/** Before `bytes` more are asked of the vendor for a request of `granted`: gives back what is too much. */
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
-/** What is to be asked for of `bytes`, for a request of `granted`: a chunk is no larger than leaves a program
- * of synchronous calls within what it may reserve. No lock held. */
-uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted);
+/** Before `bytes` more are asked of the vendor: gives back what is too much. */
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
 
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */

@@ -119,60 +119,20 @@ static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
     return given;
 }
 
-/* What should go back before `bytes` more are asked of the vendor. Memory that was reserved once already
- * costs a program nothing that it did not have before, as long as no more is vacant than what is live and
- * MEMSHIM_KEEP. Heap's lock held. */
+/* What should go back before `bytes` more are asked of the vendor: as much as would be reserved beyond what
+ * ever was, or is live. Memory that was reserved once already costs a program nothing that it did not have
+ * before, as long as no more is vacant than what is live and MEMSHIM_KEEP. Heap's lock held. */
 static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t live = ms_heap_live(heap).requested + bytes, after = heap->reserved_bytes + bytes,
-             allowed = live + live / MS_KEEP_SHARE;
-    if (allowed < heap->peak_reserved_bytes)
-        allowed = heap->peak_reserved_bytes;
+             allowed = live > heap->peak_reserved_bytes ? live : heap->peak_reserved_bytes;
     uint64_t over = after > allowed ? after - allowed : 0, most = live + heap->keep_bytes;
     if (heap->vacant_bytes > most && over < heap->vacant_bytes - most)
         over = heap->vacant_bytes - most;
     return over < heap->vacant_bytes ? over : heap->vacant_bytes;
 }
 
-/* What may be reserved beside the most that was live: little of what is small, where a chunk of a fixed
- * length would be most of it, and then a larger share. */
-static uint64_t beside(uint64_t live)
-{
-    uint64_t few = ms_least(live, MS_BOUND_SMALL_BYTES);
-    return few / MS_BOUND_SMALL_SHARE + (live - few) / MS_BOUND_RISE_SHARE;
-}
-
-/* What has to go back whatever calls that takes: a program that has its memory by synchronous calls is not to
- * take more beside what was ever live. Natively each of its frees would be a call, and would wait. `later_p`:
- * what chunks leave of it for what has to be asked for block by block. Heap's lock held. */
-static uint64_t bound(struct ms_heap *heap, uint64_t granted, uint64_t *later_p)
-{
-    uint64_t live = ms_heap_live(heap).requested + granted;
-    if (heap->live_peak_bytes < live)
-        heap->live_peak_bytes = live;
-    uint64_t more = beside(heap->live_peak_bytes), most = heap->live_peak_bytes + more;
-    *later_p = more / MS_BOUND_LATER_SHARE;
-    return most > MS_BOUND_LEAST_BYTES ? most : MS_BOUND_LEAST_BYTES;
-}
-
-static uint64_t beyond_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
-{
-    uint64_t later, allowed = bound(heap, granted, &later), after = heap->reserved_bytes + bytes;
-    return after > allowed ? ms_least(after - allowed, heap->vacant_bytes) : 0;
-}
-
-uint64_t ms_keep_within_bound(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
-{
-    uint64_t least = ms_round_up(granted, MS_PAGE_BYTES), later;
-    ms_lock(&heap->lock);
-    uint64_t allowed = bound(heap, granted, &later), reserved = heap->reserved_bytes;
-    ms_unlock(&heap->lock);
-    allowed -= later;
-    uint64_t most = allowed > reserved ? (allowed - reserved) / least * least : 0;
-    return bytes <= most || bytes <= least ? bytes : most > least ? most : least;
-}
-
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t granted)
+void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
 {
     ms_lock(&heap->lock);
     if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
@@ -181,10 +141,8 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes, uint64_t grante
         heap->keep_extra_ns = ms_clock_ns();
         heap->trim_reserved_bytes = 0;
     }
-    uint64_t over = over_for(heap, bytes), beyond = beyond_bound(heap, bytes, granted);
+    uint64_t over = over_for(heap, bytes);
     bool leaving = heap->leaving != NULL;
-    if (over < beyond)
-        over = beyond;
     ms_unlock(&heap->lock);
     if (over || leaving) /* the device may be busy with what needs none of it */
         give_back_anyhow(heap, over ? over : 1);

@@ -217,12 +217,12 @@ struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t be
     return run;
 }
 
-/* What is vacant competes with what is free in chunks where it may be split; else it comes after it. */
+/* For pages what is vacant competes with what is free in chunks; for less it comes after it. */
 struct ms_fit ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     struct ms_run *run = search(heap, bytes, align);
     uint64_t run_bytes = run ? ms_run_bytes(run) : 0;
-    if (run_bytes == bytes || (run && !ms_budget_splits(heap, bytes)))
+    if (run_bytes == bytes || (run && bytes < MS_PAGE_BYTES))
         return (struct ms_fit){run, NULL, run_bytes};
     struct ms_segment *vacant = heap->vacant_count ? ms_vacant_for_run(heap, bytes) : NULL;
     if (vacant && (!run || vacant->bytes < run_bytes))

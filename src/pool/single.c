@@ -89,11 +89,9 @@ struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
 
 struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes)
 {
-    if (!ms_budget_splits(heap, bytes))
-        return ms_single_take(heap, bytes);
     struct ms_slot *slot = take(heap, bytes, 0);
     struct ms_run *run = slot ? NULL : ms_run_take_fit(heap, fit, bytes, ms_run_align(heap, bytes));
-    return run ? &run->only : slot;
+    return run ? &run->only : slot ? slot : ms_single_take(heap, bytes);
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)
@@ -118,23 +116,25 @@ void ms_single_put(struct ms_heap *heap, struct ms_run *run)
     ms_vacant_put(heap, segment);
 }
 
-/* The longest segment that may be carved for a block without leaving over too much that then can neither go
- * back nor be what it was. What is most of all that is in use may have any: a program that tries out one size
- * after the other would give back and ask for each. Of a flow's nothing has to be whole. */
+/* The longest segment that may be carved for a block. What is carved can neither go back nor be what it was,
+ * before all of it is free: so the device has to have several times as much left, and what is left over must
+ * not be too much. Pages that are most of all that is in use may leave over anything: a program that tries
+ * out one size after the other would give back and ask for each. Of a flow's nothing has to be whole. */
 static uint64_t worth_carving(const struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes;
-    return heap->source->packed || used < bytes ? UINT64_MAX : bytes + used / MS_SPLIT_USED_SHARE;
+    uint64_t used = heap->reserved_bytes - heap->vacant_bytes - heap->run_free_bytes,
+             pages = ms_round_up(bytes, MS_PAGE_BYTES), most = ms_heap_left(heap) / MS_SPLIT_LEFT_SHARE;
+    if (heap->source->packed)
+        return UINT64_MAX;
+    if (bytes < MS_PAGE_BYTES || used >= bytes)
+        most = ms_least(most, pages + used / MS_SPLIT_USED_SHARE);
+    return most > pages ? most : pages;
 }
 
 struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes)
 {
     uint32_t at = first_of(heap, bytes);
-    bool any = (heap->source->packed && bytes >= MS_PAGE_BYTES) || ms_budget_splits(heap, bytes);
-    uint64_t most = any ? UINT64_MAX : ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE;
-    most = ms_least(most, worth_carving(heap, ms_round_up(bytes, MS_PAGE_BYTES)));
-    if (most < ms_round_up(bytes, MS_PAGE_BYTES))
-        most = ms_round_up(bytes, MS_PAGE_BYTES);
+    uint64_t most = worth_carving(heap, bytes);
     if (at < heap->vacant_count && heap->vacant[at]->bytes <= most)
         return heap->vacant[at];
     /* what never goes back is there to be carved */

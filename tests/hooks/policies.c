@@ -81,8 +81,11 @@ static int fill(void)
     return 0;
 }
 
+/* Behind six blocks of 12 MiB chunks are long enough for two large ones. */
 static int layout(void)
 {
+    for (int i = 0; i < 6; i++)
+        allocate(12 * MIB);
     char *small[2] = {allocate(1024), allocate(1024)},
          *large[2] = {allocate(5 * MIB / 2), allocate(5 * MIB / 2)};
     size_t apart = small[0] < small[1] ? (size_t)(small[1] - small[0]) : (size_t)(small[0] - small[1]);

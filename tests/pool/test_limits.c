@@ -522,21 +522,21 @@ static void test_peak(void)
     }
 }
 
-/* A chunk is longer than the request that needs it; what may be reserved goes by what was live, not by what
- * was asked for. */
-static void test_bound_of_growth(void)
+/* A chunk is longer than the request that needs it, but no more than an eighth of what is carved, give or
+ * take half a block: what is reserved follows what is live from the first block on. */
+static void test_growth(void)
 {
-    uint64_t live = 512 * MIB; /* of a program that is not small, or chunks would be */
-    bool true_to_live = true;
-    fresh(4096 * MIB);
-    take(live);
-    for (int i = 0; i < 64; i++) {
-        true_to_live &= take(3 * MIB) != 0;
-        live += 3 * MIB;
-        true_to_live &= ms_heap_of((uintptr_t)context)->live_peak_bytes <= live;
+    uint64_t live = 0;
+    bool close = true;
+    fresh(16 * GIB);
+    for (int i = 0; i < 128; i++) {
+        close &= take(4 * MIB) != 0;
+        live += 4 * MIB;
+        close &= figures().reserved_bytes <= live + live / 8 + 4 * MIB;
     }
-    ok(true_to_live && fake.calls[FAKE_ALLOC] < 32, "chunks of several blocks do not count as live");
-    sound("the bound of growth");
+    uint64_t calls = fake.calls[FAKE_ALLOC];
+    ok(close && calls < 48, "chunks follow what is live, in %" PRIu64 " calls for 128 blocks", calls);
+    sound("growth");
 }
 
 int main(void)
@@ -548,7 +548,7 @@ int main(void)
     test_failing_calls(CUDA_ERROR_INVALID_VALUE, "invalid value");
     test_out_of_memory();
     test_filling();
-    test_bound_of_growth();
+    test_growth();
     test_limit();
     test_preallocation();
     test_keep();
