@@ -228,6 +228,10 @@ uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes);
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
 /** Back to its chunk; a chunk that has become empty is vacant. */
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
+/** Hints: what ms_run_put of a slot's run will look at is on its way from memory, the first some blocks
+ * before the second, which looks at the run itself. */
+void ms_run_fetch(const struct ms_slot *slot);
+void ms_run_fetch_neighbours(const struct ms_run *run);
 /** A vacant segment becomes a chunk. False without memory for tables. */
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
 /** A run of a context that is gone: none of its blocks is live any more, and its record is another's. */

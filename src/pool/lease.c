@@ -13,7 +13,7 @@
 #include "pool/internal.h"
 #include "pool/lease.h"
 
-enum { BAGS_LOOKED_AT = 8 };
+enum { BAGS_LOOKED_AT = 8, RECORDS_AHEAD = 6, NEIGHBOURS_AHEAD = 3 };
 
 MS_TLS uint32_t ms_last_lease;
 _Atomic uint64_t ms_leases_met;
@@ -70,10 +70,18 @@ struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine
     return pop(bag);
 }
 
+/* Blocks that lie far from each other: what of each is looked at comes out of memory while those before it
+ * are put away. */
 static void release_items(struct ms_heap *heap, struct ms_bag *bag)
 {
-    for (uint32_t i = 0; i < bag->count; i++)
+    uint32_t count = bag->count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + RECORDS_AHEAD < count)
+            ms_run_fetch(bag->items[i + RECORDS_AHEAD]);
+        if (i + NEIGHBOURS_AHEAD < count)
+            ms_run_fetch_neighbours(bag->items[i + NEIGHBOURS_AHEAD]->run);
         release_slot(heap, bag->items[i]);
+    }
     bag->count = 0;
 }
 

@@ -292,6 +292,23 @@ static void swallow(struct ms_run *run, struct ms_run *after)
     ms_table_drop_run(after);
 }
 
+void ms_run_fetch(const struct ms_slot *slot)
+{
+    __builtin_prefetch(slot, 1);
+    __builtin_prefetch((const char *)slot + _Alignof(struct ms_run), 1); /* and its run's neighbours */
+}
+
+void ms_run_fetch_neighbours(const struct ms_run *run)
+{
+    const struct ms_segment *segment = run->segment;
+    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
+    if (run->class_index != MS_NO_CLASS || !units)
+        return;
+    __builtin_prefetch(&units[(ms_run_address(run) - segment->address) >> UNIT_BITS], 1);
+    __builtin_prefetch(run->before, 1);
+    __builtin_prefetch(run->after, 1);
+}
+
 void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 {
     units_clear(run);
