@@ -24,6 +24,8 @@
 #include "base/guard.h"
 
 enum { THREADS = 256, STREAK = 16, TAKEN_MOST = 16, SPINS = 256, NAP_NS = 50000, SETTLE_NS = 2000000 };
+/* An owner of so long was worth what taking the lock away from it costs, which is some microseconds. */
+enum { WORTH_NS = 200000 };
 
 struct ms_bias_thread ms_bias_nobody;
 MS_TLS struct ms_bias_thread *ms_bias_me = &ms_bias_nobody;
@@ -105,6 +107,14 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     return true;
 }
 
+/* How often it was taken away, as far as it matters, now that it is again. */
+static uint8_t times_taken(const struct ms_bias *bias)
+{
+    if (ms_clock_ns() - bias->since_ns >= WORTH_NS)
+        return bias->taken_away / 2;
+    return (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
+}
+
 /* With the plain lock held: nobody owns the lock any more. Whoever takes its own as anybody would, owns it
  * again when it takes it next. */
 static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t deadline_ns)
@@ -122,7 +132,7 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
             errno = saved_errno;
             return false;
         }
-        bias->taken_away = (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
+        bias->taken_away = times_taken(bias);
     }
     bool mine = owner == ms_bias_me;
     bias->streak = mine ? (uint32_t)STREAK << bias->taken_away : 0;
@@ -168,6 +178,7 @@ static void maybe_own(struct ms_bias *bias)
         bias->last = me;
         bias->streak = 0;
     } else if (++bias->streak >= (uint32_t)STREAK << bias->taken_away) {
+        bias->since_ns = ms_clock_ns();
         atomic_store_explicit(&bias->owner, me, memory_order_release);
     }
 }

@@ -4,9 +4,10 @@
  * it says where it is by a plain store, and looks whether the lock is still its own; no fence stands between
  * the two. Whoever else wants the lock takes the plain lock behind it, takes the ownership away, has the
  * kernel put a fence into every running thread (membarrier), and waits until the owner has left. That costs
- * microseconds, so each time it happened twice as many takings in a row make an owner again. Where the kernel
- * has no such fence, under ThreadSanitizer, and where ranks are checked (MS_DEBUG_CHECKS), there are no
- * owners, and this is the plain lock.
+ * microseconds, so each time it happened soon after the last, twice as many takings in a row make an owner
+ * again; who owned it for long enough to be worth that owns it as soon again. Where the kernel has no such
+ * fence, under ThreadSanitizer, and where ranks are checked (MS_DEBUG_CHECKS), there are no owners, and this
+ * is the plain lock.
  *
  * What holds for struct ms_lock holds here: short sections, no call of the vendor's, fork children start
  * anew. A thread is inside one owned lock of each kind at a time, and takes others as anybody would. */
@@ -38,11 +39,12 @@ struct ms_bias {
     const struct ms_bias_thread *last;
     uint32_t streak;
     uint8_t taken_away; /* by another thread, times, as far as it matters */
+    uint64_t since_ns;  /* when it got its latest owner */
 };
 
 #define MS_BIAS_INIT(r)                                                                                      \
     {                                                                                                        \
-        NULL, MS_LOCK_INIT(r), NULL, 0, 0                                                                    \
+        NULL, MS_LOCK_INIT(r), NULL, 0, 0, 0                                                                    \
     }
 
 /** The calling thread; ms_bias_nobody until it first may own a lock. */

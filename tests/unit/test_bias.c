@@ -12,7 +12,7 @@
 #include "base/bias.h"
 #include "tests/tap.h"
 
-enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, PAUSE = 2000 };
+enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, ROUNDS = 40, PAUSE = 2000 };
 
 static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};
 static long counters[LOCKS]; /* not atomic: the locks are what makes the sums right */
@@ -149,6 +149,31 @@ static void *briefly(void *arg)
     return NULL;
 }
 
+static void *take_away(void *arg)
+{
+    ms_bias_lock_plainly(arg, MS_BIAS_LEASE);
+    ms_bias_unlock_plainly(arg);
+    return NULL;
+}
+
+/* A lock that another thread takes now and then, as at the end of each stretch of a timeline, is its owner's
+ * again at once, however often that was. */
+static void test_worth(bool has_owners)
+{
+    struct ms_bias lock = MS_BIAS_INIT(MS_RANK_SITE);
+    int owned = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t other;
+        take_in_a_row(&lock);
+        owned += is_owned(&lock);
+        usleep(1000);
+        pthread_create(&other, NULL, take_away, &lock);
+        pthread_join(other, NULL);
+    }
+    ok(owned == (has_owners ? ROUNDS : 0), "who owned it for long owns it again: %d of %d times", owned,
+       ROUNDS);
+}
+
 /* More threads than there are records for, one after the other. */
 static void test_many(void)
 {
@@ -193,6 +218,7 @@ int main(void)
     test_excludes();
     test_timeout(has_owners);
     test_nested();
+    test_worth(has_owners);
     test_many();
     test_child();
     return done();
