@@ -14,25 +14,14 @@ build() {
     "$TEST_BIN" run -q --sim -f -o "$name.json" -- "./$name"
 }
 
-@test "two builds: the planted growth first; moved functions and a renamed file are what they were" {
-    need_plain "diff_user"
-    build before
-    PART=diff_part_renamed.h build after -DAFTER
-    try diff before.json after.json
+# planted_json BEFORE AFTER: the rows of two builds' reports, and which of them are pairs.
+planted_json() {
+    try diff --json "$@"
     [ "$status" -eq 0 ]
-    [ -z "$err" ]
-    grep -q '^before  before.json: .*/before, process' out.txt
-    grep -q '^after   after.json: .*/after, process' out.txt
-    grep -qF 'peak by site: 2 new, 1 gone, 1 grown, 0 shrunk, 4 same' out.txt
-    grep -A1 '^ *before *after *change$' out.txt | tail -1 | grep -qE '16.0 MiB +64.0 MiB +\+48.0 MiB  grown '
-    grep -qE ' - +7.0 MiB +\+7.0 MiB  new ' out.txt
-    grep -qE ' - +3.0 MiB +\+3.0 MiB  new ' out.txt
-    grep -qE '5.0 MiB +- +-5.0 MiB  gone ' out.txt
-    try diff --json before.json after.json
-    python3 - out.txt <<'PY'
+    python3 - out.txt "$@" <<'PY'
 import json, sys
 r = json.load(open(sys.argv[1]))
-assert r["before"]["file"] == "before.json" and r["after"]["file"] == "after.json"
+assert [r["before"]["file"], r["after"]["file"]] == sys.argv[2:]
 # The C library's inner frames have names only where its debug symbols are installed: else they are their module.
 functions = lambda side: [frame.get("function") or frame["module"] for frame in side["stack"]]
 own = [(frame, name) for row in r["rows"] for name in ("before", "after") if name in row
@@ -52,6 +41,49 @@ assert len(renamed) == 2
 assert [row["state"] for row in renamed] == ["same", "same"]
 assert r["devices"][0]["change"]["peak"] == sum(row["change"]["peak"] for row in r["rows"])
 PY
+}
+
+# unname FROM TO: the report as where a library has no symbols of its own: in it nothing but the program's frames has a name.
+unname() {
+    python3 - "$@" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1]))
+own = [module["id"] for module in r["modules"] if module["path"] == r["run"]["exe"]]
+lost = [frame for frame in r["frames"] if "function" in frame and frame.get("module") not in own]
+assert len(own) == 1 and lost
+for frame in lost:
+    for key in ("function", "file", "line"):
+        frame.pop(key, None)
+json.dump(r, open(sys.argv[2], "w"))
+PY
+}
+
+@test "two builds: the planted growth first; moved functions and a renamed file are what they were" {
+    need_plain "diff_user"
+    build before
+    PART=diff_part_renamed.h build after -DAFTER
+    try diff before.json after.json
+    [ "$status" -eq 0 ]
+    [ -z "$err" ]
+    grep -q '^before  before.json: .*/before, process' out.txt
+    grep -q '^after   after.json: .*/after, process' out.txt
+    grep -qF 'peak by site: 2 new, 1 gone, 1 grown, 0 shrunk, 4 same' out.txt
+    grep -A1 '^ *before *after *change$' out.txt | tail -1 | grep -qE '16.0 MiB +64.0 MiB +\+48.0 MiB  grown '
+    grep -qE ' - +7.0 MiB +\+7.0 MiB  new ' out.txt
+    grep -qE ' - +3.0 MiB +\+3.0 MiB  new ' out.txt
+    grep -qE '5.0 MiB +- +-5.0 MiB  gone ' out.txt
+    planted_json before.json after.json
+}
+
+@test "the same where the C library has no symbols, and some frames no name" {
+    need_plain "diff_user"
+    build before
+    PART=diff_part_renamed.h build after -DAFTER
+    unname before.json before-unnamed.json
+    unname after.json after-unnamed.json
+    planted_json before-unnamed.json after-unnamed.json
+    python3 -c 'import json; r = json.load(open("out.txt"))
+assert any("function" not in frame for row in r["rows"] for frame in row.get("after", {"stack": []})["stack"])'
 }
 
 @test "by function, owner, and phase; each value; the other way round" {
