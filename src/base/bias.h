@@ -44,7 +44,7 @@ struct ms_bias {
 
 #define MS_BIAS_INIT(r)                                                                                      \
     {                                                                                                        \
-        NULL, MS_LOCK_INIT(r), NULL, 0, 0, 0                                                                    \
+        NULL, MS_LOCK_INIT(r), NULL, 0, 0, 0                                                                 \
     }
 
 /** The calling thread; ms_bias_nobody until it first may own a lock. */

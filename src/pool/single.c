@@ -91,7 +91,9 @@ struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit, ui
 {
     struct ms_slot *slot = take(heap, bytes, 0);
     struct ms_run *run = slot ? NULL : ms_run_take_fit(heap, fit, bytes, ms_run_align(heap, bytes));
-    return run ? &run->only : slot ? slot : ms_single_take(heap, bytes);
+    if (run)
+        return &run->only;
+    return slot ? slot : ms_single_take(heap, bytes);
 }
 
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment)

@@ -64,7 +64,7 @@ static void test_not_worth_splitting(void)
     sound("still not worth splitting");
 }
 
-/* Beyond what was live at most and a tenth of it nothing is kept, as long as that is little. */
+/* What is vacant goes back before more is reserved than ever was; chunks are small where little is live. */
 static void test_small_program(void)
 {
     fresh(64 * GIB);
