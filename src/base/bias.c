@@ -23,9 +23,10 @@
 #include "base/clock.h"
 #include "base/guard.h"
 
-enum { THREADS = 256, STREAK = 16, TAKEN_MOST = 16, SPINS = 256, NAP_NS = 50000, SETTLE_NS = 2000000 };
-/* An owner of so long was worth what taking the lock away from it costs, which is some microseconds. */
-enum { WORTH_NS = 200000 };
+enum { THREADS = 256, STREAK = 16, SPINS = 256, NAP_NS = 50000, SETTLE_NS = 2000000 };
+/* Taking a lock away from its owner costs some microseconds, which an owner of WORTH_NS was worth: it may be
+ * that often, and AT_ONCE times in a row. */
+enum { WORTH_NS = 200000, AT_ONCE = 5 };
 
 struct ms_bias_thread ms_bias_nobody;
 MS_TLS struct ms_bias_thread *ms_bias_me = &ms_bias_nobody;
@@ -107,16 +108,21 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     return true;
 }
 
-/* How often it was taken away, as far as it matters, now that it is again. */
-static uint8_t times_taken(const struct ms_bias *bias)
+/* Whether it may have an owner, or was taken away too often for that of late. */
+static bool is_worth(const struct ms_bias *bias)
 {
-    if (ms_clock_ns() - bias->since_ns >= WORTH_NS)
-        return bias->taken_away / 2;
-    return (uint8_t)(bias->taken_away + (bias->taken_away < TAKEN_MOST));
+    return bias->worth_ns < ms_clock_ns() + (uint64_t)AT_ONCE * WORTH_NS;
 }
 
-/* With the plain lock held: nobody owns the lock any more. Whoever takes its own as anybody would, owns it
- * again when it takes it next. */
+/* It was taken away once more. */
+static void note_taken(struct ms_bias *bias)
+{
+    uint64_t now_ns = ms_clock_ns();
+    bias->worth_ns = (bias->worth_ns > now_ns ? bias->worth_ns : now_ns) + WORTH_NS;
+}
+
+/* With the plain lock held: nobody owns the lock any more. Its owner owns it again when it takes it next,
+ * unless another thread does so before, or it is taken away too often. */
 static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t deadline_ns)
 {
     struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_relaxed);
@@ -132,11 +138,10 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
             errno = saved_errno;
             return false;
         }
-        bias->taken_away = times_taken(bias);
+        note_taken(bias);
     }
-    bool mine = owner == ms_bias_me;
-    bias->streak = mine ? (uint32_t)STREAK << bias->taken_away : 0;
-    bias->last = mine ? owner : NULL;
+    bias->streak = STREAK;
+    bias->last = owner;
     errno = saved_errno;
     return true;
 }
@@ -177,8 +182,7 @@ static void maybe_own(struct ms_bias *bias)
     if (bias->last != me) {
         bias->last = me;
         bias->streak = 0;
-    } else if (++bias->streak >= (uint32_t)STREAK << bias->taken_away) {
-        bias->since_ns = ms_clock_ns();
+    } else if (++bias->streak >= STREAK && is_worth(bias)) {
         atomic_store_explicit(&bias->owner, me, memory_order_release);
     }
 }

@@ -3,11 +3,11 @@
  * Floor 0. The thread that has taken such a lock a number of times in a row becomes its owner. From then on
  * it says where it is by a plain store, and looks whether the lock is still its own; no fence stands between
  * the two. Whoever else wants the lock takes the plain lock behind it, takes the ownership away, has the
- * kernel put a fence into every running thread (membarrier), and waits until the owner has left. That costs
- * microseconds, so each time it happened soon after the last, twice as many takings in a row make an owner
- * again; who owned it for long enough to be worth that owns it as soon again. Where the kernel has no such
- * fence, under ThreadSanitizer, and where ranks are checked (MS_DEBUG_CHECKS), there are no owners, and this
- * is the plain lock.
+ * kernel put a fence into every running thread (membarrier), and waits until the owner has left. If he comes
+ * for a visit only, the owner owns it again when it takes it next. All of that costs microseconds, so a lock
+ * that is taken away too often has no owner for a while. Where the kernel has no such fence, under
+ * ThreadSanitizer, and where ranks are checked (MS_DEBUG_CHECKS), there are no owners, and this is the plain
+ * lock.
  *
  * What holds for struct ms_lock holds here: short sections, no call of the vendor's, fork children start
  * anew. A thread is inside one owned lock of each kind at a time, and takes others as anybody would. */
@@ -38,13 +38,12 @@ struct ms_bias {
     /* Under the lock: who had it last without being its owner, and how often in a row. */
     const struct ms_bias_thread *last;
     uint32_t streak;
-    uint8_t taken_away; /* by another thread, times, as far as it matters */
-    uint64_t since_ns;  /* when it got its latest owner */
+    uint64_t worth_ns; /* when its owners will have been worth how often it was taken away */
 };
 
 #define MS_BIAS_INIT(r)                                                                                      \
     {                                                                                                        \
-        NULL, MS_LOCK_INIT(r), NULL, 0, 0, 0                                                                 \
+        NULL, MS_LOCK_INIT(r), NULL, 0, 0                                                                    \
     }
 
 /** The calling thread; ms_bias_nobody until it first may own a lock. */
@@ -139,6 +138,12 @@ static inline void ms_bias_unlock_visited(struct ms_bias *bias, enum ms_bias_kin
         atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);
     else
         ms_unlock(&bias->lock);
+}
+
+/** Inside: whether the calling thread had it last, but for who came for a visit. */
+static inline bool ms_bias_was_mine(const struct ms_bias *bias)
+{
+    return bias->last == ms_bias_me;
 }
 
 /** For who takes many: nobody owns it then, nor does by this. */

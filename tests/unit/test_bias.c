@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "base/bias.h"
+#include "base/clock.h"
 #include "tests/tap.h"
 
-enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, ROUNDS = 40, PAUSE = 2000 };
+enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, ROUNDS = 40, OFTEN = 2000, PAUSE = 2000 };
+/* As src/base/bias.c has them. */
+enum { WORTH_NS = 200000, AT_ONCE = 5 };
 
 static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};
 static long counters[LOCKS]; /* not atomic: the locks are what makes the sums right */
@@ -52,7 +55,7 @@ static void *disturb(void *arg)
             ms_bias_lock_plainly(&locks[k], MS_BIAS_LANE);
         for (int k = 0; k < LOCKS; k++) {
             counters[k]++;
-            locks[k].taken_away = 0; /* so that it is owned again at once */
+            locks[k].worth_ns = 0; /* so that it is owned again at once */
             ms_bias_unlock_plainly(&locks[k]);
         }
         atomic_fetch_add(&taken, 1 + LOCKS);
@@ -156,22 +159,62 @@ static void *take_away(void *arg)
     return NULL;
 }
 
+static void visit(struct ms_bias *lock)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, take_away, lock);
+    pthread_join(other, NULL);
+}
+
+static bool is_owned_when_taken(struct ms_bias *lock)
+{
+    ms_bias_lock(lock, MS_BIAS_LEASE);
+    ms_bias_unlock(lock, MS_BIAS_LEASE);
+    return is_owned(lock);
+}
+
 /* A lock that another thread takes now and then, as at the end of each stretch of a timeline, is its owner's
  * again at once, however often that was. */
 static void test_worth(bool has_owners)
 {
     struct ms_bias lock = MS_BIAS_INIT(MS_RANK_SITE);
     int owned = 0;
+    take_in_a_row(&lock);
     for (int i = 0; i < ROUNDS; i++) {
-        pthread_t other;
-        take_in_a_row(&lock);
-        owned += is_owned(&lock);
+        owned += is_owned_when_taken(&lock);
         usleep(1000);
-        pthread_create(&other, NULL, take_away, &lock);
-        pthread_join(other, NULL);
+        visit(&lock);
     }
     ok(owned == (has_owners ? ROUNDS : 0), "who owned it for long owns it again: %d of %d times", owned,
        ROUNDS);
+}
+
+/* ... but not one that is taken away again and again: a few times, and then as often as owners are worth. */
+static void test_too_often(bool has_owners)
+{
+    struct ms_bias lock = MS_BIAS_INIT(MS_RANK_SITE);
+    uint64_t begun_ns = ms_clock_ns();
+    unsigned owned = 0;
+    take_in_a_row(&lock);
+    for (int i = 0; i < OFTEN; i++) {
+        owned += is_owned_when_taken(&lock);
+        visit(&lock);
+    }
+    uint64_t most = AT_ONCE + 1 + (ms_clock_ns() - begun_ns) / WORTH_NS;
+    ok(owned <= most && (owned >= AT_ONCE || !has_owners),
+       "who loses it again and again owns it %u times, and %u are worth it", owned, (unsigned)most);
+}
+
+/* Who comes to stay gets it. */
+static void test_another(bool has_owners)
+{
+    struct ms_bias lock = MS_BIAS_INIT(MS_RANK_SITE);
+    pthread_t other;
+    take_in_a_row(&lock);
+    pthread_create(&other, NULL, briefly, &lock);
+    pthread_join(other, NULL);
+    ok(is_owned(&lock) == has_owners && !ms_bias_try(&lock, MS_BIAS_LEASE) == has_owners,
+       "who takes it in a row is its owner from then on");
 }
 
 /* More threads than there are records for, one after the other. */
@@ -219,6 +262,8 @@ int main(void)
     test_timeout(has_owners);
     test_nested();
     test_worth(has_owners);
+    test_too_often(has_owners);
+    test_another(has_owners);
     test_many();
     test_child();
     return done();
