@@ -157,13 +157,22 @@ MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_a
     return ticket;
 }
 
-static uint32_t site_in_first_lane(unsigned account, const struct ms_arrival *arrival)
+/* Under all locks: the number of the block's site in the lane, which may become lane 0: there a block is
+ * counted for which the lane has no row of its own. */
+static uint32_t site_among(struct ms_lane **lane_p, const struct ms_arrival *arrival)
 {
-    struct ms_lane *first = &ms_lanes[0][account];
-    ms_lane_lock(first);
-    uint32_t number = ms_lane_make_site(first, &arrival->block, arrival->now_ns, UINT32_MAX);
-    ms_lane_unlock(first);
-    return number;
+    const struct ms_block *block = &arrival->block;
+    struct ms_lane *lane = *lane_p, *first = &ms_lanes[0][ms_lane_account(lane)];
+    uint32_t number = ms_lane_find_site(lane, block->stack, block->api, block->kind);
+    if (number != UINT32_MAX)
+        return number;
+    uint32_t whole = ms_lane_make_site(first, block, arrival->now_ns, UINT32_MAX);
+    if (lane != first && whole != UINT32_MAX)
+        number = ms_lane_make_site(lane, block, arrival->now_ns, whole);
+    if (number != UINT32_MAX)
+        return number;
+    *lane_p = first;
+    return whole;
 }
 
 /* Where a lane cannot do it by itself, as for the first block of all: it has no room, or does not know the
@@ -173,15 +182,8 @@ static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ms
     const struct ms_block *block = &arrival->block;
     unsigned account = ms_lane_account(lane);
     ms_events_touch();
-    uint32_t number = arrival->again ? block->site : site_in_first_lane(account, arrival);
     lane = ms_lanes_lock_with(lane);
-    if (!arrival->again && lane->number && number != UINT32_MAX) {
-        uint32_t own = ms_lane_make_site(lane, block, arrival->now_ns, number);
-        if (own == UINT32_MAX) /* without a row of its own the lane has it counted in the first one */
-            lane = &ms_lanes[0][account];
-        else
-            number = own;
-    }
+    uint32_t number = arrival->again ? block->site : site_among(&lane, arrival);
     if (number == UINT32_MAX) /* a slot's lane is that of its site */
         lane = &ms_lanes[0][account];
     bool fits = has_slot(lane), is_peak = false;

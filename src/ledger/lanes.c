@@ -11,7 +11,7 @@
 #include "ledger/internal.h"
 #include "ledger/lanes.h"
 
-enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20 };
+enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20, HEADROOM_SHARE = 64, HEADROOM_BYTES = 64 << 10 };
 
 /* A lock's rank is looked at only where it is checked; without, this takes no room in the library. */
 #ifdef MS_DEBUG_CHECKS
@@ -78,14 +78,16 @@ static unsigned number_of(const struct ms_lane *lane)
     return (unsigned)(lane - ms_lanes[0]) / MS_ACCOUNTS;
 }
 
+/* Who has it only for a visit is no reason to leave. */
 MS_NOINLINE void ms_lane_lock_after_wait(struct ms_lane *lane)
 {
-    if (number_of(lane) == ms_lane_mine.lane && ++ms_lane_mine.waits >= WAITS_MAX) {
+    ms_bias_lock(&lane->lock, MS_BIAS_LANE);
+    if (number_of(lane) == ms_lane_mine.lane && !ms_bias_was_mine(&lane->lock) &&
+        ++ms_lane_mine.waits >= WAITS_MAX) {
         ms_lane_mine.waits = 0;
         ms_lane_mine.lane =
             (uint8_t)(1 + atomic_fetch_add_explicit(&next_lane, 1, memory_order_relaxed) % (MS_LANES - 1));
     }
-    ms_bias_lock(&lane->lock, MS_BIAS_LANE);
 }
 
 static void lock_lanes(unsigned account, uint32_t lanes)
@@ -232,12 +234,25 @@ static uint64_t live_in_all(unsigned account)
     return live;
 }
 
-/* Of the device, or of a stage. */
-static bool is_new_peak(unsigned account, uint64_t live)
+/* Of the device, or of the stage that is measured. */
+static uint64_t peak_of(unsigned account)
 {
     const struct ms_account *row = ms_lanes[0][account].row;
-    return live > row->device.peak_live_bytes ||
-           (commons[account].is_measured && live > row->stage_peak_bytes);
+    uint64_t peak = row->device.peak_live_bytes;
+    return commons[account].is_measured && row->stage_peak_bytes < peak ? row->stage_peak_bytes : peak;
+}
+
+static bool is_new_peak(unsigned account, uint64_t live)
+{
+    return live > peak_of(account);
+}
+
+/* How far lanes may rise together before anybody hears of it, where `live` bytes are live: no peak is missed,
+ * and what the timeline says of a stretch may be as much less than there was. */
+static uint64_t bound_for(unsigned account, uint64_t live)
+{
+    uint64_t peak = peak_of(account), bound = live + live / HEADROOM_SHARE + HEADROOM_BYTES;
+    return bound <= peak ? bound : live > peak ? live : peak;
 }
 
 static void count_peak(unsigned account)
@@ -344,13 +359,13 @@ bool ms_lanes_make_room(struct ms_lane *lane, uint64_t bytes, uint64_t now_ns)
     uint64_t live = live_in_all(account), after = live + bytes;
     if (now_ns >= common->until_ns) {
         common->until_ns = note_live(account, now_ns, live, live);
-        common->bound = live;
+        common->bound = bound_for(account, live);
     }
     if (after > common->bound) {
         if (MS_UNLIKELY(!live))
             note_used(account, now_ns);
         common->until_ns = note_live(account, now_ns, live, after);
-        common->bound = after;
+        common->bound = bound_for(account, after);
     }
     lane->is_active |= bytes != 0;
     share_out(account, common->bound - after);

@@ -5,11 +5,12 @@
  * lane of its own. A block stays in the lane in which it was counted, whoever frees it.
  *
  * The peak of a device is exact all the same. Each lane has a charge, up to which its live bytes may rise
- * without anybody else hearing of it; the charges of all lanes add up to no more than the bound, the most
- * that was live in the current stretch of the timeline. Where a charge does not suffice, all lanes stop, what
- * is live in all of them is counted, and either there is room below the bound, which is shared out anew, or
- * the bound rises, and with it perhaps the peak. While there is one lane its charge is the bound, and nobody
- * has to be stopped. */
+ * without anybody else hearing of it; the charges of all lanes add up to no more than the bound, which is
+ * never above the peak. Where a charge does not suffice, all lanes stop, what is live in all of them is
+ * counted, and either there is room below the bound, which is shared out anew, or the bound rises, and with
+ * it perhaps the peak. The bound lies somewhat above what is live, so that lanes stop seldom: by so much what
+ * the timeline says of a stretch may be less than there was. While there is one lane its charge is the bound,
+ * which is the most that was live in the current stretch, and nobody has to be stopped. */
 #ifndef MS_LEDGER_LANES_H
 #define MS_LEDGER_LANES_H
 

@@ -10,7 +10,7 @@
 #include "ledger/lanes.h"
 #include "tests/unit/ledger_fixture.h"
 
-enum { LANE_SITES = 12, LANE_BLOCKS = 300, LANE_STEPS = 30000 };
+enum { LANE_SITES = 12, LANE_BLOCKS = 300, LANE_STEPS = 30000, STRETCHES = 60 };
 
 /* What the ledger must say, kept without lanes. */
 static struct {
@@ -45,7 +45,7 @@ static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
     uint64_t key = 0x10000 + (uint64_t)i * 512;
     struct ms_block block;
     if (!book.held[i]) {
-        book.held[i] = 1 + roll % 5000;
+        book.held[i] = (1 + roll % 5000) * 1000u;
         book.site[i] = roll % LANE_SITES;
         block = make_block(key, book.held[i], 1 + book.site[i], 0);
         book.ticket[i] = roll & 64 ? ms_ledger_serve(&block) : 0;
@@ -67,6 +67,21 @@ static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
     }
 }
 
+/* What a stretch says may be less than there was, as several lanes rise a little before anybody hears of it,
+ * and never more; in those with one lane, and where the peak is, it is exact. */
+static void test_stretches(void)
+{
+    unsigned wrong = 0, exact = 0;
+    for (unsigned i = 0; i < STRETCHES; i++) {
+        uint64_t said = snapshot.devices[0].timeline[i], most = book.stretch[i];
+        bool must_be_exact = i < STRETCHES / 10 || most == book.peak;
+        wrong += said > most || most - said > most / 64 + (64 << 10) || (must_be_exact && said != most);
+        exact += said == most;
+    }
+    is_u64(wrong, 0, "the timeline has the most of each stretch, or a 64th less");
+    ok(exact < STRETCHES, "and less for some: %u of %u are exact", exact, STRETCHES);
+}
+
 /* In one thread, that pretends to be many. */
 static void test_lanes(void)
 {
@@ -74,10 +89,10 @@ static void test_lanes(void)
     start();
     memset(&book, 0, sizeof book);
     for (unsigned i = 0; i < LANE_STEPS; i++) {
-        unsigned stretch = i / (LANE_STEPS / 60);
+        unsigned stretch = i / (LANE_STEPS / STRETCHES);
         seed = seed * 1103515245 + 12345;
         ms_events_freeze(((uint64_t)stretch << 20) + 5);
-        if (i % (LANE_STEPS / 60) == 0)
+        if (i % (LANE_STEPS / STRETCHES) == 0)
             book.stretch[stretch] = book.live;
         ms_lane_mine.lane = (uint8_t)((seed >> 20) % (i < LANE_STEPS / 10 ? 1 : 5) * 3);
         step_in_lane((seed >> 8) % LANE_BLOCKS, seed >> 10, stretch);
@@ -97,9 +112,7 @@ static void test_lanes(void)
                  site->max_bytes > book.peak;
     }
     is_u64(wrong, 0, "sites hold what they held, and held it at the peak");
-    for (unsigned i = 0; i < 60; i++)
-        wrong += snapshot.devices[0].timeline[i] != book.stretch[i];
-    is_u64(wrong, 0, "the timeline has the most of each stretch");
+    test_stretches();
     for (uint64_t i = 0; i < snapshot.block_count; i++)
         wrong += snapshot.blocks[i].site >= LANE_SITES ||
                  snapshot.sites[snapshot.blocks[i].site].site.stack != snapshot.blocks[i].stack;
