@@ -36,6 +36,7 @@ struct ms_bag {
     struct ms_bag *next;
     uint64_t epoch; /* the newest of its items */
     uint32_t count;
+    uint16_t lease, class_index; /* in limbo: whose it was, by the heap's number, and of what it is */
     struct ms_slot *items[MS_BAG_ITEMS];
 };
 

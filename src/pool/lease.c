@@ -7,13 +7,15 @@
  * whole: retirement costs nothing per block. Blocks without a class are given as their heap fits them best,
  * so a lease has only one bag of those, of what was freed in one epoch: what a free waits for (limbo.c) is
  * then there to be used, and lies together with its neighbours. Bags that overflow wait in the heap's
- * limbo. */
+ * limbo, and go back to the lease that they came from, if it asks for one in time. */
 #include "config.h"
 
 #include "pool/internal.h"
 #include "pool/lease.h"
 
-enum { BAGS_LOOKED_AT = 8, RECORDS_AHEAD = 6, NEIGHBOURS_AHEAD = 3 };
+enum { BAGS_LOOKED_AT = 24, RECORDS_AHEAD = 6, NEIGHBOURS_AHEAD = 3 };
+/* Slots of two cache lines are one thread's, as far as that goes. */
+enum { TOGETHER = 4 };
 
 MS_TLS uint32_t ms_last_lease;
 _Atomic uint64_t ms_leases_met;
@@ -91,10 +93,13 @@ static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
     ms_table_drop_bag(bag);
 }
 
-/* In the order of epochs, so that none is held up by a later one: nearly always at the end. */
-static void bag_to_limbo(struct ms_heap *heap, struct ms_bag *bag)
+/* Heap's lock held; `lease` NULL: of none. In the order of epochs, so that none is held up by a later one:
+ * nearly always at the end. */
+static void bag_to_limbo(struct ms_heap *heap, const struct ms_lease *lease, struct ms_bag *bag)
 {
     _Static_assert(offsetof(struct ms_bag, next) == 0, "the end of the list is the last bag's address");
+    bag->lease = (uint16_t)(lease ? lease - heap->leases : MS_LEASES);
+    bag->class_index = bag->items[0]->run->class_index;
     struct ms_bag **place = heap->limbo_end;
     if (heap->limbo && ((struct ms_bag *)place)->epoch > bag->epoch) {
         for (place = &heap->limbo; (*place)->epoch <= bag->epoch; place = &(*place)->next)
@@ -125,27 +130,33 @@ void ms_limbo_retire(struct ms_heap *heap)
 }
 
 /* Heap's lock held. Among the oldest that are retired, one of this class: what it holds goes round without a
- * visit to its spans. */
-static struct ms_bag *retired_of_class(struct ms_heap *heap, uint32_t class_index)
+ * visit to its spans. The lease's own, if there is one: what another thread wrote of each block is still with
+ * that one's processor. */
+static struct ms_bag *retired_of_class(struct ms_heap *heap, const struct ms_lease *lease,
+                                       uint32_t class_index)
 {
     uint64_t done = ms_fence_done(heap);
-    struct ms_bag **link = &heap->limbo;
+    struct ms_bag **link = &heap->limbo, **found = NULL;
     for (int i = 0; i < BAGS_LOOKED_AT && *link && (*link)->epoch <= done; i++, link = &(*link)->next) {
-        if ((*link)->items[0]->run->class_index == class_index)
+        if ((*link)->class_index != class_index)
+            continue;
+        if ((*link)->lease == lease - heap->leases)
             return leave_limbo(heap, link);
+        if (!found)
+            found = link;
     }
-    return NULL;
+    return found ? leave_limbo(heap, found) : NULL;
 }
 
 /* Heap's lock held. */
-static void empty(struct ms_heap *heap, struct ms_magazine *m)
+static void empty(struct ms_heap *heap, const struct ms_lease *lease, struct ms_magazine *m)
 {
     if (m->ready)
         release_bag(heap, m->ready);
     if (m->freed && (!m->freed->count || retired(heap, m->freed)))
         release_bag(heap, m->freed);
     else if (m->freed)
-        bag_to_limbo(heap, m->freed);
+        bag_to_limbo(heap, lease, m->freed);
     m->ready = m->freed = NULL;
 }
 
@@ -187,7 +198,8 @@ static void fill(struct ms_heap *heap, struct ms_magazine *m, uint32_t class_ind
     if (!bag)
         return;
     uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
-    uint32_t room = around + 1 < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : 1;
+    uint32_t room = around + TOGETHER < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : TOGETHER;
+    room -= room % TOGETHER;
     ms_limbo_retire(heap);
     bag->count += ms_slab_take(heap, class_index, bag->items + bag->count, room);
 }
@@ -205,8 +217,13 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     }
     struct ms_magazine *m = &lease->magazines[request->class_index];
     ms_lock(&heap->lock);
-    struct ms_bag *bag = retired_of_class(heap, request->class_index);
-    if (bag && m->ready) /* which is empty */
+    if (m->ready && m->freed && m->freed->count > MS_BAG_ITEMS - TOGETHER) {
+        bag_to_limbo(heap, lease, m->freed); /* as it would soon */
+        m->freed = m->ready;                 /* which is empty */
+        m->ready = NULL;
+    }
+    struct ms_bag *bag = retired_of_class(heap, lease, request->class_index);
+    if (bag && m->ready)
         ms_table_drop_bag(m->ready);
     if (bag)
         m->ready = bag;
@@ -228,7 +245,7 @@ static void put_apart(struct ms_heap *heap, struct ms_slot *slot)
     bag->epoch = ms_fence_tag(heap);
     bag->items[bag->count++] = slot;
     ms_lock(&heap->lock);
-    bag_to_limbo(heap, bag);
+    bag_to_limbo(heap, NULL, bag);
     ms_unlock(&heap->lock);
 }
 
@@ -239,7 +256,7 @@ static void put_run(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot
         ms_lock(&heap->lock);
         release_runs(heap, lease);
         if (bag->count) {
-            bag_to_limbo(heap, bag);
+            bag_to_limbo(heap, lease, bag);
             bag = NULL;
         }
         ms_unlock(&heap->lock);
@@ -270,7 +287,7 @@ void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct
             m->ready = bag;
         } else {
             ms_lock(&heap->lock);
-            bag_to_limbo(heap, bag);
+            bag_to_limbo(heap, lease, bag);
             ms_unlock(&heap->lock);
             m->freed = NULL;
         }
@@ -313,7 +330,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
 static void empty_classes(struct ms_heap *heap, struct ms_lease *lease)
 {
     for (; lease->bags; lease->bags &= lease->bags - 1)
-        empty(heap, &lease->magazines[__builtin_ctzll(lease->bags)]);
+        empty(heap, lease, &lease->magazines[__builtin_ctzll(lease->bags)]);
 }
 
 /* What another thread is only just putting there comes later. */
