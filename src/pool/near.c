@@ -8,7 +8,7 @@
  *
  * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew
  * is found the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. The
- * first one is there from the beginning. */
+ * first one is there from the beginning, with lines enough for threads to meet in few of them. */
 #include "config.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "pool/near.h"
 
 enum {
-    FIRST_BITS = 7,
+    FIRST_BITS = 11,
     MOST_BITS = 18,
     GROWTH_BITS = 2,
     LOOK_EVERY = 64,
