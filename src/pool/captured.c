@@ -15,7 +15,7 @@ static void mark(struct ms_heap *heap, bool captured)
 {
     ms_lock(&heap->lock);
     for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
-        if (!captured || atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_FREE)
+        if (!captured || atomic_load_explicit(&segment->use, memory_order_relaxed) >= MS_SEGMENT_CHUNK)
             segment->captured = captured;
     }
     ms_backing_captured(heap, captured);

@@ -42,7 +42,8 @@ static bool make_room(struct ms_heap *heap)
 
 void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment)
 {
-    atomic_store_explicit(&segment->use, MS_SEGMENT_FREE, memory_order_release);
+    atomic_store_explicit(&segment->use, segment->release ? MS_SEGMENT_NONE : MS_SEGMENT_FREE,
+                          memory_order_release);
     if (segment->release) {
         segment->leaving_next = heap->leaving;
         heap->leaving = segment;
@@ -72,6 +73,7 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment)
             (heap->vacant_count - at) * sizeof(struct ms_segment *));
     heap->vacant_bytes -= segment->bytes;
     segment->captured |= ms_fence_captured(heap);
+    atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
 }
 
 static struct ms_slot *take(struct ms_heap *heap, uint64_t bytes, uint64_t waste)

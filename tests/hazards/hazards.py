@@ -20,6 +20,8 @@ RACES = "thread" in WATCHED
 COUNT = int(os.environ.get("TEST_HAZARDS", "3000" if RACES else "8000" if WATCHED else "20000"))
 SOME = min(COUNT, 400000)
 FEW = min(COUNT, 12000)  # where others than memshim do the work
+LITTLE = min(SOME // 8, 20000)  # the program needs more memory the longer it goes on, natively too
+SCARCE_COUNT = SOME // 4 if WATCHED else max(SOME // 4, 60000)  # a mistake took a hundred thousand to show
 WANTED = os.environ.get("TEST_RUNS", "")
 THREADS = "8" if RACES else "4"
 TOLD = re.compile(r"operations (\d+), blocks checked (\d+), late copies checked (\d+), contexts (\d+), resets (\d+), seconds ([0-9.]+)")
@@ -84,19 +86,19 @@ def nothing_is_left():
 
 
 MAPPED = {"MEMSHIM_BACKING": "vmm"}
-plan(30)
+plan(31)
 clean("natively", FEW, 2, "ends")
 clean("recorded only", FEW, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
 nothing_is_left()
 clean("two devices, contexts and resets", SOME, 2, "cross ends", shim={}, sim={"MEMSIM_SEED": SEED})
 clean("nothing is kept", SOME // 2, 2, "cross ends", shim={"MEMSHIM_KEEP": "0", "MEMSHIM_PACK": "all"})
-clean("little memory", SOME // 8, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
+clean("little memory", LITTLE, 1, shim={"MEMSHIM_SINGLE_MIN": "4M", "MEMSHIM_POISON": "both"}, sim={"MEMSIM_MEMORY": "1G"})
 clean("frees that wait", FEW, 2, "ends", shim={"MEMSHIM_FREE": "strict"})
 clean("mapped by handle", SOME // 2, 1, shim=MAPPED)
 nothing_is_left()
 clean("mapped by handle, two devices, contexts and resets", SOME // 2, 2, "cross ends", shim=dict(MAPPED, MEMSHIM_KEEP="0"), sim={"MEMSIM_SEED": SEED})
-clean("mapped by handle, little memory", SOME // 8, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
+clean("mapped by handle, little memory", LITTLE, 1, shim=MAPPED, sim={"MEMSIM_MEMORY": "1G"})
 # Natively, too: threads that are watched free in streams for longer than a device's memory lasts.
 clean("streams, pools and graphs, natively", FEW, 2, "streams scarce" if RACES else "streams")
 clean("streams, pools and graphs", COUNT, 1, "streams", shim={})
@@ -104,11 +106,12 @@ nothing_is_left()
 clean("streams, pools and graphs, of two devices, contexts and resets", SOME // 2, 2, "streams cross ends", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED})
 clean("streams, pools and graphs, sixteen threads, of two devices and contexts", SOME // 4, 2, "streams ends", shim={}, workers="16")
 clean("streams, pools and graphs, poisoned", SOME // 16, 2, "streams", shim={"MEMSHIM_POISON": "both"})
-clean("streams, pools and graphs, with little memory", SOME // 8, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
+clean("streams, pools and graphs, with little memory", LITTLE, 1, "streams", shim={"MEMSHIM_KEEP": "0"},
       sim={"MEMSIM_MEMORY": "3G" if RACES else "1536M"})  # eight threads need more natively, too
 SCARCE = {"MEMSHIM_OOM_WAIT_MS": "5"}
 clean("streams, pools and graphs, where memory is scarce", SOME // 4, 1, "streams scarce", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
 nothing_is_left()
+clean("streams of one pool, where memory is scarce", SCARCE_COUNT, 1, "streams scarce pure", shim=SCARCE, sim={"MEMSIM_MEMORY": "600M"})
 clean("streams, pools and graphs, where memory is scarce, mapped by handle", SOME // 8, 2, "streams scarce ends", shim=dict(SCARCE, **MAPPED),
       sim={"MEMSIM_MEMORY": "600M", "MEMSIM_SEED": SEED})
 clean("streams, pools and graphs, mapped by handle", SOME // 4, 1, "streams", shim=MAPPED)

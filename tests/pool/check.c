@@ -170,7 +170,8 @@ static const char *check_segment(struct ms_heap *heap, const struct ms_segment *
              "a single is not one block");
         return check_slots(segment->first, sums);
     }
-    MUST(use == MS_SEGMENT_FREE && !segment->first, "a segment has neither a use nor none");
+    MUST(use == (segment->release ? MS_SEGMENT_NONE : MS_SEGMENT_FREE) && !segment->first,
+         "a segment has neither a use nor none");
     if (segment->release)
         sums->leaving += segment->bytes;
     else

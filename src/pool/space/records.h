@@ -81,6 +81,8 @@ struct ms_run {
     uint64_t map[16];               /* free slots of a span */
 } MS_CACHELINE;
 
+/** NONE: on its way to or from the vendor or another heap, or to be given back: no request may have it. FREE:
+ * vacant, for whoever finds it. The others are in use. */
 enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
 
 /** One allocation of the vendor's. */
