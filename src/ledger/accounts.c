@@ -162,13 +162,13 @@ MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_a
 static uint32_t site_among(struct ms_lane **lane_p, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    struct ms_lane *lane = *lane_p, *first = &ms_lanes[0][ms_lane_account(lane)];
-    uint32_t number = ms_lane_find_site(lane, block->stack, block->api, block->kind);
+    struct ms_lane *first = &ms_lanes[0][ms_lane_account(*lane_p)];
+    uint32_t number = ms_lane_find_site(*lane_p, block->stack, block->api, block->kind);
     if (number != UINT32_MAX)
         return number;
     uint32_t whole = ms_lane_make_site(first, block, arrival->now_ns, UINT32_MAX);
-    if (lane != first && whole != UINT32_MAX)
-        number = ms_lane_make_site(lane, block, arrival->now_ns, whole);
+    if (*lane_p != first)
+        number = ms_lane_make_site(*lane_p, block, arrival->now_ns, whole);
     if (number != UINT32_MAX)
         return number;
     *lane_p = first;
