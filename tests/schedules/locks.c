@@ -1,5 +1,7 @@
 /* locks.c - see locks.h. src/base/lock tells of each lock that is taken and released (MS_SCHEDULES). An
  * owner's own way into a biased lock is not told. */
+#include "config.h"
+
 #include "base/lock.h"
 #include "engine.h"
 #include "locks.h"
