@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "pool/backing.h"
 #include "pool/returns.h"
+#include "pool/space/units.h"
 
 void ms_backing_want(struct ms_heap *heap)
 {
@@ -42,7 +43,9 @@ static bool make_room(struct ms_backing *b, const struct ms_backing *made)
     if (b->pages && made->bytes <= b->room_bytes && made->page_bytes >= b->room_page_bytes)
         return true;
     b->pages = ms_arena_alloc(made->bytes / made->page_bytes * sizeof(*b->pages));
-    b->units = ms_arena_alloc(made->bytes / MS_UNIT_BYTES * sizeof(*b->units));
+    uint64_t unit_bytes = made->bytes / MS_UNIT_BYTES * sizeof(ms_unit), front = ms_units_front(unit_bytes);
+    char *units = ms_arena_alloc(front + unit_bytes);
+    b->units = units ? (ms_unit *)(units + front) : NULL;
     b->room_bytes = b->pages && b->units ? made->bytes : 0;
     b->room_page_bytes = made->page_bytes;
     return b->room_bytes != 0;
@@ -114,12 +117,10 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
 {
     struct ms_slot *slot = NULL;
     heap->backing->lax = lax;
-    if (request->class_index < MS_CLASSES) {
+    if (request->class_index < MS_CLASSES)
         ms_slab_take(heap, request->class_index, &slot, 1);
-    } else {
-        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
-        slot = run ? &run->only : NULL;
-    }
+    else
+        slot = ms_run_take_for(heap, request);
     heap->backing->lax = false;
     return slot;
 }
@@ -202,7 +203,7 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
         ms_unlock(&heap->lock);
         return slot;
     }
-    bool grown = grow(heap, run_bytes_of(request), ms_run_align(heap, request->granted), quiet, status_p);
+    bool grown = grow(heap, run_bytes_of(request), request->align, quiet, status_p);
     slot = take(heap, request, !grown);
     ms_unlock(&heap->lock);
     ms_backing_tell(heap);
@@ -328,9 +329,7 @@ void ms_backing_captured(struct ms_heap *heap, bool captured)
 
 static void clear_units(const struct ms_backing *b, uint64_t from, uint64_t to)
 {
-    for (uint64_t unit = (from - b->address) / MS_UNIT_BYTES; unit < (to - b->address) / MS_UNIT_BYTES;
-         unit++)
-        atomic_store_explicit(&b->units[unit], NULL, memory_order_release);
+    ms_units_wipe(b->units, (from - b->address) / MS_UNIT_BYTES, (to - b->address) / MS_UNIT_BYTES);
 }
 
 void ms_backing_detach(struct ms_heap *heap)

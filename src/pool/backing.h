@@ -39,7 +39,7 @@ struct ms_backing {
     uint64_t top, high; /* no page was ever mapped between these and the border, or the end */
     struct ms_segment *segment;
     struct ms_backing_page *pages;
-    struct ms_run *_Atomic *units;
+    ms_unit *units;
     uint64_t room_bytes, room_page_bytes; /* what `pages` and `units` were made for */
     struct ms_run *holes;                 /* linked by next and previous */
     uint64_t mapped_bytes, floor_bytes;   /* floor: MEMSHIM_PREALLOC's */

@@ -41,12 +41,10 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
         ms_vacant_put(heap, segment);
         return NULL;
     }
-    if (request->class_index < MS_CLASSES) {
+    if (request->class_index < MS_CLASSES)
         ms_slab_take(heap, request->class_index, &slot, 1);
-    } else {
-        struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
-        slot = run ? &run->only : NULL;
-    }
+    else
+        slot = ms_run_take_for(heap, request);
     /* What another thread has freed while the vendor was asked may fit more closely. */
     ms_run_close(heap, segment);
     return slot;

@@ -132,6 +132,7 @@ static MS_NOINLINE uint64_t alloc_of_heap(struct ms_thread *me, uint64_t context
     if (MS_UNLIKELY(!slot))
         return 0;
     uint64_t address = ms_slot_address(slot);
+    ms_near_fetch(address);
     uint32_t ticket = give_taken(me, &r, slot, address);
     if (MS_UNLIKELY(!ticket))
         return give_in_turn(heap, &r, slot);

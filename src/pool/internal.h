@@ -130,7 +130,8 @@ struct ms_heap {
 /** What a request comes to. */
 struct ms_request {
     uint64_t requested, granted;
-    uint32_t class_index; /* MS_NO_CLASS: a run of its own */
+    uint64_t align;       /* of a run of its own */
+    uint32_t class_index; /* MS_NO_CLASS: that */
     bool single;          /* has to be a segment of its own */
     bool large;           /* is one where it is new, but may come out of another */
 };
@@ -227,6 +228,8 @@ uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes);
 /** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
  * what is vacant and may be carved; NULL if neither has room. */
 struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
+/** ... the slot of a request's. */
+struct ms_slot *ms_run_take_for(struct ms_heap *heap, const struct ms_request *request);
 /** Back to its chunk; a chunk that has become empty is vacant. */
 void ms_run_put(struct ms_heap *heap, struct ms_run *run);
 /** Hints: what ms_run_put of a slot's run will look at is on its way from memory, the first some blocks
@@ -259,7 +262,8 @@ void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
 /** A block that is a whole segment, if one is vacant that fits. */
 struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
 /** A block of `single_min_bytes` or more that need not be a whole segment; `fit`: as ms_run_fit says. */
-struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes);
+struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit,
+                              const struct ms_request *request);
 /** ... of this very segment, which is vacant. */
 struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
 void ms_single_put(struct ms_heap *heap, struct ms_run *run);

@@ -89,7 +89,7 @@ static bool before_splitting(struct ms_heap *heap)
 /* A run of its own: what fits just so, or may be split. */
 static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t bytes = request->granted, align = ms_run_align(heap, bytes);
+    uint64_t bytes = request->granted, align = request->align;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
     struct ms_fit fit = ms_run_fit(heap, bytes, align);
@@ -107,9 +107,14 @@ static bool is_run(const struct ms_request *request)
 }
 
 /* What fits, or may be split. */
+static MS_INLINE struct ms_slot *free_for(struct ms_heap *heap, const struct ms_request *request)
+{
+    return is_run(request) ? a_run(heap, request) : ms_ladder_from_heap(heap, request);
+}
+
 static struct ms_slot *what_is_free(struct climb *c)
 {
-    return is_run(c->request) ? a_run(c->heap, c->request) : from_heap(c);
+    return free_for(c->heap, c->request);
 }
 
 static struct ms_slot *behind_a_fence(struct climb *c)
@@ -165,9 +170,9 @@ static struct ms_slot *out_of_a_chunk(struct climb *c)
         __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
         return NULL;
     ms_lock(&heap->lock);
-    struct ms_run *run = ms_run_take(heap, request->granted, ms_run_align(heap, request->granted));
+    struct ms_slot *slot = ms_run_take_for(heap, request);
     ms_unlock(&heap->lock);
-    return run ? &run->only : NULL;
+    return slot;
 }
 
 /* Whether more may become free, or go back, in some context on the device. */
@@ -370,7 +375,7 @@ struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request 
 {
     if (heap->flow || !atomic_load_explicit(&heap->preallocated, memory_order_relaxed))
         return NULL;
-    return what_is_free(&(struct climb){.heap = heap, .request = request});
+    return free_for(heap, request);
 }
 
 struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)

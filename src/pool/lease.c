@@ -177,7 +177,7 @@ struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *re
 {
     if (request->single)
         return ms_single_take(heap, request->granted);
-    struct ms_fit fit = ms_run_fit(heap, request->granted, ms_run_align(heap, request->granted));
+    struct ms_fit fit = ms_run_fit(heap, request->granted, request->align);
     return ms_lease_carve_fit(heap, request, &fit);
 }
 
@@ -185,8 +185,8 @@ struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request
                                    const struct ms_fit *fit)
 {
     if (request->large)
-        return ms_large_take(heap, fit, request->granted);
-    struct ms_run *run = ms_run_take_fit(heap, fit, request->granted, ms_run_align(heap, request->granted));
+        return ms_large_take(heap, fit, request);
+    struct ms_run *run = ms_run_take_fit(heap, fit, request->granted, request->align);
     return run ? &run->only : NULL;
 }
 

@@ -62,6 +62,12 @@ static inline void ms_near_set(struct ms_near_set *set, unsigned way, uint64_t h
                           (uint64_t)(uintptr_t)slot << MS_NEAR_TAG_BITS | ms_near_tag(hash),
                           memory_order_relaxed);
 }
+/** One will be given there: the line for it is on its way. */
+static MS_INLINE void ms_near_fetch(uint64_t address)
+{
+    __builtin_prefetch(
+        ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), ms_near_hash(address)), 1);
+}
 /** A block was given at this address, by this ticket; the first way is free, mostly. */
 void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
 static MS_INLINE void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)

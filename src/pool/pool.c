@@ -38,7 +38,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole && ms_policy->pack != MS_POOL_PACK_NONE)) {
         uint32_t class_index = ms_slab_class(bytes);
         *request = (struct ms_request){
-            .requested = bytes, .granted = ms_slab_bytes(class_index), .class_index = class_index};
+            .requested = bytes, .granted = ms_slab_bytes(class_index), .align = MS_STEP_BYTES,
+            .class_index = class_index};
         return true;
     }
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
@@ -51,6 +52,7 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     *request =
         (struct ms_request){.requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
     request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : ms_run_step(heap, bytes));
+    request->align = ms_run_align(heap, request->granted);
     return true;
 }
 
@@ -311,7 +313,7 @@ static MS_INLINE struct ms_segment *segment_for(uint64_t address)
 static MS_INLINE struct ms_run *run_at(const struct ms_segment *segment, uint64_t address)
 {
     uint64_t unit = 0;
-    struct ms_run *_Atomic *units = ms_segment_units(segment, address, &unit);
+    ms_unit *units = ms_segment_units(segment, address, &unit);
     struct ms_run *run = units ? atomic_load_explicit(&units[unit], memory_order_acquire) : NULL;
     return MS_LIKELY(run && ms_run_address(run) <= address) ? run : ms_run_at(segment, address);
 }

@@ -2,15 +2,15 @@
  *
  * Free runs are in bins by size, 32 for each power of two. A search begins in the bin of the very size and
  * looks at a bounded number of runs in it before it goes to the next bin that holds any, so that what fits
- * most closely is found and the end of the search is known. Used runs are found again through the chunk's
- * units: whatever is used is at least a unit (64 KiB) long, so at most one used run begins in each. A large
- * run has an entry in few of its units. Heap's lock held, except where it says otherwise. */
+ * most closely is found and the end of the search is known. Runs in use are found again through the chunk's
+ * units (space/units.h). Heap's lock held, except where it says otherwise. */
 #include "config.h"
 
 #include "pool/backing.h"
 #include "pool/flow.h"
+#include "pool/space/units.h"
 
-enum { UNIT_BITS = 16, STEP_BITS = 9, COLUMN_BITS = 5 };
+enum { STEP_BITS = 9, COLUMN_BITS = 5 };
 
 static void bin_of(uint64_t bytes, uint32_t *row_p, uint32_t *column_p)
 {
@@ -103,59 +103,6 @@ static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_
     return run;
 }
 
-/* The units of a run that have an entry, as in a binary indexed tree: counted from one, a unit's number and
- * its lowest bit that is set make the next one's. So a block has one for each power of two at most, and the
- * way down from any unit of it (at_unit) meets one of them. */
-static uint64_t next_entry(uint64_t unit)
-{
-    uint64_t number = unit + 1;
-    return unit + (number & -number);
-}
-
-static bool has_entry(uint64_t first, uint64_t unit)
-{
-    while (first < unit)
-        first = next_entry(first);
-    return first == unit;
-}
-
-static struct ms_run *used_before(const struct ms_run *run)
-{
-    struct ms_run *before = run->before;
-    return before && before->free ? before->before : before;
-}
-
-static void units_set(struct ms_run *run)
-{
-    const struct ms_segment *segment = run->segment;
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
-    uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
-    uint64_t last = (end - 1) >> UNIT_BITS;
-    for (uint64_t unit = begin >> UNIT_BITS; unit <= last; unit = next_entry(unit)) {
-        struct ms_run *there = atomic_load_explicit(&units[unit], memory_order_relaxed);
-        if (unit == last && there && ms_run_address(there) >= segment->address + end)
-            break; /* begins in the unit in which this run ends */
-        atomic_store_explicit(&units[unit], run, memory_order_release);
-    }
-}
-
-static void units_clear(struct ms_run *run)
-{
-    const struct ms_segment *segment = run->segment;
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
-    uint64_t begin = ms_run_address(run) - segment->address, end = begin + ms_run_bytes(run);
-    uint64_t first = begin >> UNIT_BITS;
-    for (uint64_t unit = first; unit <= (end - 1) >> UNIT_BITS; unit = next_entry(unit)) {
-        if (atomic_load_explicit(&units[unit], memory_order_relaxed) == run)
-            atomic_store_explicit(&units[unit], NULL, memory_order_release);
-    }
-    /* What ended in the unit in which this run began is all that is left of it. */
-    struct ms_run *before = used_before(run);
-    if (before && ms_run_address(before) + ms_run_bytes(before) > segment->address + (first << UNIT_BITS) &&
-        has_entry((ms_run_address(before) - segment->address) >> UNIT_BITS, first))
-        atomic_store_explicit(&units[first], before, memory_order_release);
-}
-
 struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes)
 {
     struct ms_run *rest = ms_table_run();
@@ -237,7 +184,7 @@ static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t
     if (!run)
         return NULL;
     ms_run_make_block(run);
-    units_set(run);
+    ms_units_set(run);
     if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
         ms_backing_capture_run(run);
     return run;
@@ -268,6 +215,12 @@ struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
 {
     struct ms_fit fit = ms_run_fit(heap, bytes, align);
     return ms_run_take_fit(heap, &fit, bytes, align);
+}
+
+struct ms_slot *ms_run_take_for(struct ms_heap *heap, const struct ms_request *request)
+{
+    struct ms_run *run = ms_run_take(heap, request->granted, request->align);
+    return run ? &run->only : NULL;
 }
 
 struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
@@ -301,17 +254,17 @@ void ms_run_fetch(const struct ms_slot *slot)
 void ms_run_fetch_neighbours(const struct ms_run *run)
 {
     const struct ms_segment *segment = run->segment;
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
+    ms_unit *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
     if (run->class_index != MS_NO_CLASS || !units)
         return;
-    __builtin_prefetch(&units[(ms_run_address(run) - segment->address) >> UNIT_BITS], 1);
+    __builtin_prefetch(&units[(ms_run_address(run) - segment->address) / MS_UNIT_BYTES], 1);
     __builtin_prefetch(run->before, 1);
     __builtin_prefetch(run->after, 1);
 }
 
 void ms_run_put(struct ms_heap *heap, struct ms_run *run)
 {
-    units_clear(run);
+    ms_units_clear(run);
     ms_run_join(heap, run);
 }
 
@@ -355,7 +308,7 @@ void ms_run_forget(struct ms_run *run)
 bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
 {
     struct ms_run *run = ms_table_run();
-    void *units = ms_table_array(MS_ARRAY_UNITS, (segment->bytes >> UNIT_BITS) * sizeof(struct ms_run *),
+    void *units = ms_table_array(MS_ARRAY_UNITS, segment->bytes / MS_UNIT_BYTES * sizeof(ms_unit),
                                  &segment->unit_order);
     if (!run || !units) {
         if (run)
@@ -400,21 +353,12 @@ static bool holds(const struct ms_run *run, uint64_t address)
     return address - ms_run_address(run) < ms_run_bytes(run);
 }
 
-/* What begins in the unit, or else covers its begin: the lowest bit that is set goes, again and again. */
-static struct ms_run *at_unit(struct ms_run *_Atomic *units, uint64_t unit)
-{
-    struct ms_run *run = NULL;
-    for (uint64_t number = unit + 1; !run && number; number &= number - 1)
-        run = atomic_load_explicit(&units[number - 1], memory_order_acquire);
-    return run;
-}
-
 struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address)
 {
     uint64_t unit = 0;
-    struct ms_run *_Atomic *units = ms_segment_units(segment, address, &unit);
-    struct ms_run *run = units ? at_unit(units, unit) : NULL;
+    ms_unit *units = ms_segment_units(segment, address, &unit);
+    struct ms_run *run = units ? ms_units_last(units, unit) : NULL;
     if (run && unit && ms_run_address(run) > address)
-        run = at_unit(units, unit - 1);
+        run = ms_units_last(units, unit - 1);
     return run && holds(run, address) ? run : NULL;
 }

@@ -89,10 +89,12 @@ struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes)
     return take(heap, bytes, bytes / MS_SINGLE_WASTE_SHARE);
 }
 
-struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes)
+struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit,
+                              const struct ms_request *request)
 {
+    uint64_t bytes = request->granted;
     struct ms_slot *slot = take(heap, bytes, 0);
-    struct ms_run *run = slot ? NULL : ms_run_take_fit(heap, fit, bytes, ms_run_align(heap, bytes));
+    struct ms_run *run = slot ? NULL : ms_run_take_fit(heap, fit, bytes, request->align);
     if (run)
         return &run->only;
     return slot ? slot : ms_single_take(heap, bytes);

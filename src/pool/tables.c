@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/records.h"
 #include "pool/internal.h"
+#include "pool/space/units.h"
 
 enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
 
@@ -101,6 +102,12 @@ static uint32_t order_of(uint64_t bytes)
     return order;
 }
 
+/* What lies before an array beside that. */
+static uint64_t front_of(enum ms_array_kind kind, uint32_t order)
+{
+    return kind == MS_ARRAY_UNITS ? ms_units_front((uint64_t)1 << order) : 0;
+}
+
 void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p)
 {
     uint32_t order = order_of(bytes);
@@ -112,18 +119,19 @@ void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p)
         tables.arrays[kind][order] = array->next;
     ms_unlock(&tables.lock);
     *order_p = order;
-    if (array && kind != MS_ARRAY_SLOTS)
+    uint64_t front = front_of(kind, order);
+    if (array && kind == MS_ARRAY_OWN)
         memset(array + 1, 0, bytes);
     if (!array)
-        array = ms_arena_alloc(sizeof(*array) + ((uint64_t)1 << order));
-    return array ? array + 1 : NULL;
+        array = ms_arena_alloc(sizeof(*array) + front + ((uint64_t)1 << order));
+    return array ? (char *)(array + 1) + front : NULL;
 }
 
 void ms_table_drop_array(enum ms_array_kind kind, void *items, uint32_t order)
 {
     if (!items)
         return;
-    struct array *array = (struct array *)items - 1;
+    struct array *array = (struct array *)((char *)items - front_of(kind, order)) - 1;
     ms_lock(&tables.lock);
     array->next = tables.arrays[kind][order];
     tables.arrays[kind][order] = array;

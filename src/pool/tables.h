@@ -14,7 +14,7 @@ struct ms_segment;
 
 enum ms_array_kind {
     MS_ARRAY_SLOTS, /* slots of a span: left as they were, so that each still leads to a run */
-    MS_ARRAY_UNITS, /* runs of a chunk, or NULL */
+    MS_ARRAY_UNITS, /* of a chunk, and the bits before them (units.h): given back with nothing in them */
     MS_ARRAY_OWN,   /* read under its owner's lock alone */
     MS_ARRAY_KINDS
 };
@@ -24,7 +24,7 @@ struct ms_segment *ms_table_segment(void);
 void ms_table_drop_segment(struct ms_segment *segment);
 struct ms_bag *ms_table_bag(void);
 void ms_table_drop_bag(struct ms_bag *bag);
-/** An array of at least `bytes`, zeroed but for slots; `order_p` goes back with it. */
+/** An array of at least `bytes`, zeroed but for slots and units; `order_p` goes back with it. */
 void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p);
 void ms_table_drop_array(enum ms_array_kind kind, void *array, uint32_t order);
 uint64_t ms_table_serials(uint64_t count);

@@ -129,7 +129,8 @@ static void see(void *arg, const struct ms_pool_piece *piece)
 /* Out of limbo, and not yet the program's: its thread may be anywhere between two locks. */
 static void test_on_its_way(void)
 {
-    const struct ms_request request = {.requested = MS_MIB, .granted = MS_MIB, .class_index = MS_NO_CLASS};
+    const struct ms_request request = {
+        .requested = MS_MIB, .granted = MS_MIB, .align = MS_STEP_BYTES, .class_index = MS_NO_CLASS};
     struct fake_context *context;
     struct ms_pool_block block;
     struct ms_pool_figures f;

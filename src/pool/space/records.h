@@ -81,6 +81,9 @@ struct ms_run {
     uint64_t map[16];               /* free slots of a span */
 } MS_CACHELINE;
 
+/** The run in use that begins in 64 KiB of a chunk, or NULL. */
+typedef struct ms_run *_Atomic ms_unit;
+
 /** NONE: on its way to or from the vendor or another heap, or to be given back: no request may have it. FREE:
  * vacant, for whoever finds it. The others are in use. */
 enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
@@ -90,8 +93,7 @@ struct ms_segment {
     struct ms_heap *heap;
     uint64_t address, bytes;
     uint64_t base, base_bytes; /* of a flow's: what the vendor gave, of which this is the pages */
-    struct ms_run *_Atomic
-        *_Atomic units; /* of a chunk: what begins in the 64 KiB, or else covers their begin; see run.c */
+    ms_unit *_Atomic units; /* of a chunk; see units.h */
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;
@@ -126,16 +128,15 @@ static inline bool ms_segment_covers(const struct ms_segment *segment, uint64_t 
 }
 
 /** The chunk's units and which of them the address lies in; NULL where there are none (any more). No lock. */
-static inline struct ms_run *_Atomic *ms_segment_units(const struct ms_segment *segment, uint64_t address,
-                                                       uint64_t *unit_p)
+static inline ms_unit *ms_segment_units(const struct ms_segment *segment, uint64_t address, uint64_t *unit_p)
 {
-    struct ms_run *_Atomic *units = atomic_load_explicit(&segment->units, memory_order_acquire);
+    ms_unit *units = atomic_load_explicit(&segment->units, memory_order_acquire);
     uint64_t offset = address - __atomic_load_n(&segment->address, __ATOMIC_RELAXED),
              bytes = __atomic_load_n(&segment->bytes, __ATOMIC_RELAXED);
     atomic_thread_fence(memory_order_acquire);
     *unit_p = offset / MS_UNIT_BYTES;
-    return offset < bytes && atomic_load_explicit(&segment->units, memory_order_relaxed) == units ? units
-                                                                                                  : NULL;
+    bool same = atomic_load_explicit(&segment->units, memory_order_relaxed) == units;
+    return offset < bytes && same ? units : NULL;
 }
 
 static inline uint64_t ms_least(uint64_t a, uint64_t b)
