@@ -396,6 +396,48 @@ static void check_served(void)
         engine_fail("a request is refused, for which there is memory");
 }
 
+/* --- memory is short, and what another stream freed is in use yet ------------------------------------------
+ */
+
+enum { WANTED_MIB = 7, SCARCE_MIB = WANTED_MIB + 5 };
+
+/* A stream has freed most of the device behind its work, and the pool knows that memory is short. The others
+ * have a little each. */
+static void prepare_behind_users(void)
+{
+    gpu = model_fresh(SCARCE_MIB * MIB);
+    for (unsigned i = 0; i < 3; i++) {
+        stream[i] = model_stream();
+        block[i] = i ? take(BYTES, stream[i]) : 0;
+    }
+    if (take(2 * SCARCE_MIB * MIB, stream[1]))
+        engine_fail("there is more memory than there should be");
+    uint64_t used = take(WANTED_MIB * MIB, stream[0]);
+    model_issue(stream[0]);
+    model_used(stream[0], used, WANTED_MIB * MIB);
+    give(used, stream[0]);
+    prepared();
+}
+
+static void take_behind(void *arg)
+{
+    size_t which = (size_t)arg;
+    block[which] = take(WANTED_MIB * MIB, stream[which]);
+}
+
+static void start_behind_users(void)
+{
+    engine_task(take_behind, (void *)1);
+    engine_task(take_behind, (void *)2);
+}
+
+static void check_behind_users(void)
+{
+    check();
+    if (!block[1] == !block[2])
+        engine_fail("%s has what another stream freed", block[1] ? "more than one" : "nobody");
+}
+
 /* --- what goes back to the driver -------------------------------------------------------------------------
  */
 
@@ -472,6 +514,8 @@ const struct program small_streams_programs[] = {
      prepare_one_left, start_left, check, RIGHT},
     {"small-flow-goes-back", "a stream's memory is short while what another has free goes back",
      prepare_short, start_short, check_served, RIGHT},
+    {"small-behind-users", "two streams want what a third has freed behind its work", prepare_behind_users,
+     start_behind_users, check_behind_users, RIGHT},
     {"small-returns", "memory goes back while it is looked what has gone back", prepare_returns,
      start_returns, check_returned, RIGHT},
     {"small-returns-twice", "two give back what is idle", prepare_returns, start_both, check_returned, RIGHT},
