@@ -79,10 +79,10 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
     run->segment = segment;
     ms_run_set(run, made->address, made->bytes);
     ms_pages_make_hole(b, run);
-    segment->next = heap->segments;
-    if (heap->segments)
-        heap->segments->previous = segment;
-    heap->segments = segment;
+    segment->next = heap->extents.segments;
+    if (heap->extents.segments)
+        heap->extents.segments->previous = segment;
+    heap->extents.segments = segment;
     atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
     return true;
 }
@@ -118,9 +118,9 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
     struct ms_slot *slot = NULL;
     heap->backing->lax = lax;
     if (request->class_index < MS_CLASSES)
-        ms_slab_take(heap, request->class_index, &slot, 1);
+        ms_slab_take(&heap->extents, request->class_index, &slot, 1);
     else
-        slot = ms_run_take_for(heap, request);
+        slot = ms_run_take_for(&heap->extents, request);
     heap->backing->lax = false;
     return slot;
 }
@@ -150,8 +150,7 @@ static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_backing *b = heap->backing;
     if (b->moved_pages * b->page_bytes < MS_MAPPED_MOVES * b->mapped_bytes ||
-        b->mapped_bytes > ms_heap_live(heap).granted + MS_MAPPED_BYTES ||
-        !ms_backing_has_plenty(heap, bytes))
+        b->mapped_bytes > ms_heap_live(heap).granted + MS_MAPPED_BYTES || !ms_backing_has_plenty(heap, bytes))
         return false;
     b->moved_pages /= 2;
     return true;
@@ -351,7 +350,7 @@ void ms_backing_detach(struct ms_heap *heap)
     if (segment->previous)
         segment->previous->next = segment->next;
     else
-        heap->segments = segment->next;
+        heap->extents.segments = segment->next;
     if (segment->next)
         segment->next->previous = segment->previous;
     segment->first = NULL;

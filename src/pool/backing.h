@@ -114,15 +114,6 @@ static inline uint64_t ms_handle_end(const struct ms_backing *b, uint64_t addres
     return begin + ms_backing_page(b, begin)->pages * b->page_bytes;
 }
 
-/* run.c: heap's lock held. */
-/** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
- * free. Longer than that, or NULL, without memory for tables. */
-struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes);
-/** ... and it is free again, together with what is free beside it. */
-void ms_run_join(struct ms_heap *heap, struct ms_run *run);
-/** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
-struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes);
-
 /* backing.c */
 /** At the first request of a heap's life: whether its memory is to be made of handles. Heap's lock held. */
 void ms_backing_want(struct ms_heap *heap);

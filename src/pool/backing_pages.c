@@ -67,10 +67,10 @@ uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
     uint64_t sum = 0, begin, bytes;
     if (!b || !b->segment)
         return 0;
-    for (uint32_t rows = heap->rows; rows; rows &= rows - 1) {
+    for (uint32_t rows = heap->extents.rows; rows; rows &= rows - 1) {
         uint32_t row = (uint32_t)__builtin_ctz(rows);
-        for (uint32_t columns = heap->columns[row]; columns; columns &= columns - 1) {
-            const struct ms_run *run = heap->bins[row][__builtin_ctz(columns)];
+        for (uint32_t columns = heap->extents.columns[row]; columns; columns &= columns - 1) {
+            const struct ms_run *run = heap->extents.bins[row][__builtin_ctz(columns)];
             if (!run || !may_hold_page(b, run))
                 continue;
             for (; run; run = run->next) {
@@ -224,11 +224,11 @@ static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t alig
 
 static struct ms_run *hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
 {
-    struct ms_run *part = ms_run_hold(heap, run, begin, bytes);
+    struct ms_run *part = ms_run_hold(&heap->extents, run, begin, bytes);
     if (!part)
         return NULL;
     if (ms_run_bytes(part) != bytes) { /* no memory for what is behind it */
-        ms_run_join(heap, part);
+        ms_run_join(&heap->extents, part);
         return NULL;
     }
     part->vacuum = MS_VACUUM_HELD;
@@ -241,7 +241,7 @@ static void let_go(struct ms_heap *heap, struct ms_run *run)
     if (!run)
         return;
     run->vacuum = MS_VACUUM_NONE;
-    ms_run_join(heap, run);
+    ms_run_join(&heap->extents, run);
 }
 
 bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes)
@@ -333,8 +333,8 @@ void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t c
 {
     const struct ms_backing *b = heap->backing;
     for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
-        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->columns[row]; column++) {
-            struct ms_run *const *head = &heap->bins[row][column];
+        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->extents.columns[row]; column++) {
+            struct ms_run *const *head = &heap->extents.bins[row][column];
             while (growth->moved < count && *head && may_hold_page(b, *head) &&
                    collect_from_bin(heap, growth, *head, count))
                 continue;
@@ -365,8 +365,8 @@ void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64
     const struct ms_backing *b = heap->backing;
     struct choice best = {0};
     for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
-        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->columns[row]; column++) {
-            for (struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
+        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->extents.columns[row]; column++) {
+            for (struct ms_run *run = heap->extents.bins[row][column]; run; run = run->next) {
                 if (run->segment->backing == b && ms_run_bytes(run) >= least * b->page_bytes)
                     choose(b, run, least * b->page_bytes, &best);
             }

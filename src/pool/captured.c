@@ -14,7 +14,7 @@ static int graphs; /* of all contexts; streams' lock */
 static void mark(struct ms_heap *heap, bool captured)
 {
     ms_lock(&heap->lock);
-    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
+    for (struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next) {
         if (!captured || atomic_load_explicit(&segment->use, memory_order_relaxed) >= MS_SEGMENT_CHUNK)
             segment->captured = captured;
     }

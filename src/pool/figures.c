@@ -41,7 +41,7 @@ static void add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
 static uint64_t unused_bytes(struct ms_heap *heap)
 {
     uint64_t unused = 0;
-    for (struct ms_segment *segment = heap->segments; segment; segment = segment->next) {
+    for (struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next) {
         bool used = false;
         if (segment->backing) {
             unused += ms_backing_unused_bytes(heap);
@@ -86,8 +86,9 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
     *p = (struct ms_pool_parts){.requested = live.requested, .rounding = live.granted - live.requested};
     p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
-    p->cached =
-        exact ? unused_bytes(heap) : heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
+    p->cached = exact
+                    ? unused_bytes(heap)
+                    : heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
     fit(p, heap->reserved_bytes);
 }
 
@@ -111,13 +112,14 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
     f->vendor_allocs = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
     f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
-    f->largest_free_bytes = ms_run_largest(heap);
+    f->largest_free_bytes = ms_run_largest(&heap->extents);
     /* Pages can be put together. */
     uint64_t pages = ms_backing_free_bytes(heap);
     if (pages > f->largest_free_bytes)
         f->largest_free_bytes = pages;
-    if (heap->vacant_count && heap->vacant[heap->vacant_count - 1]->bytes > f->largest_free_bytes)
-        f->largest_free_bytes = heap->vacant[heap->vacant_count - 1]->bytes;
+    if (heap->extents.vacant_count &&
+        heap->extents.vacant[heap->extents.vacant_count - 1]->bytes > f->largest_free_bytes)
+        f->largest_free_bytes = heap->extents.vacant[heap->extents.vacant_count - 1]->bytes;
 }
 
 void ms_figures_tell(const struct ms_pool_segment *segment, bool added)
@@ -277,7 +279,7 @@ uint64_t ms_pool_reclaimable(int device)
             ms_fence_poll(heap);
         ms_lease_flush(heap);
         ms_lock(&heap->lock);
-        bytes += heap->vacant_bytes + heap->leaving_bytes + ms_backing_free_bytes(heap);
+        bytes += heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
         ms_unlock(&heap->lock);
         ms_heap_leave(heap);
     }

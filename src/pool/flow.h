@@ -200,10 +200,6 @@ uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
                               bool of_others);
 
-/** run.c: a block out of what is free of a chunk's addresses from `begin` to `end`. Heap's lock held. */
-struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
-                                  uint64_t end, uint64_t bytes);
-
 /* flow_wait.c: lock held, but where it says otherwise. */
 /** The device may be getting short: from now on others may wait for frees. Without the lock. */
 void ms_wait_weigh(struct ms_flow *flow);

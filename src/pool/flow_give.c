@@ -36,11 +36,11 @@ static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
     struct ms_segment *all = NULL;
     uint64_t detached = 0;
     ms_lock(&heap->lock);
-    for (uint32_t i = heap->vacant_count; i-- > 0 && detached < bytes;) {
-        struct ms_segment *segment = heap->vacant[i];
+    for (uint32_t i = heap->extents.vacant_count; i-- > 0 && detached < bytes;) {
+        struct ms_segment *segment = heap->extents.vacant[i];
         if (segment->captured)
             continue;
-        ms_vacant_remove(heap, segment);
+        ms_vacant_remove(&heap->extents, segment);
         ms_segment_unlink(heap, segment);
         detached += segment->bytes;
         segment->leaving_next = all;
@@ -133,7 +133,7 @@ uint64_t ms_stream_reclaimable(int device)
         for (; pool->device == device && flow; flow = flow->next_of_pool) {
             ms_lease_flush(flow->heap);
             ms_lock(&flow->heap->lock);
-            bytes += flow->heap->vacant_bytes;
+            bytes += flow->heap->extents.vacant_bytes;
             ms_unlock(&flow->heap->lock);
         }
     }

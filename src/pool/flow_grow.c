@@ -66,7 +66,7 @@ static bool try_with(struct ms_heap *heap)
                                   : NULL;
     if (!page)
         return false;
-    ms_vacant_remove(heap, page); /* nobody else takes it meanwhile */
+    ms_vacant_remove(&heap->extents, page); /* nobody else takes it meanwhile */
     ms_unlock(&heap->lock);
     uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : used ? 0 : before;
     bool known = unit >= 2 * MS_PAGE_BYTES && unit <= MS_FLOW_UNIT_MOST_BYTES, idle = false;
@@ -81,7 +81,7 @@ static bool try_with(struct ms_heap *heap)
         ms_segment_unlink(heap, page);
         ms_returns_begin(heap->device);
     } else {
-        ms_vacant_put(heap, page);
+        ms_vacant_put(&heap->extents, page);
     }
     ms_unlock(&heap->lock);
     if (idle) {

@@ -26,13 +26,13 @@ static struct ms_segment *set_aside(struct ms_heap *heap, uint64_t least, uint64
 {
     struct ms_segment *segment = NULL;
     ms_lock(&heap->lock);
-    for (uint32_t i = 0; i < heap->vacant_count && !segment && !ms_fence_captured(heap); i++) {
-        struct ms_segment *each = heap->vacant[i];
+    for (uint32_t i = 0; i < heap->extents.vacant_count && !segment && !ms_fence_captured(heap); i++) {
+        struct ms_segment *each = heap->extents.vacant[i];
         if (each->bytes >= least && each->bytes <= most && !each->captured && !each->permanent)
             segment = each;
     }
     if (segment)
-        ms_vacant_remove(heap, segment);
+        ms_vacant_remove(&heap->extents, segment);
     ms_unlock(&heap->lock);
     return segment;
 }
@@ -40,7 +40,7 @@ static struct ms_segment *set_aside(struct ms_heap *heap, uint64_t least, uint64
 static void put_back(struct ms_heap *heap, struct ms_segment *segment)
 {
     ms_lock(&heap->lock);
-    ms_vacant_put(heap, segment);
+    ms_vacant_put(&heap->extents, segment);
     ms_unlock(&heap->lock);
 }
 

@@ -241,19 +241,19 @@ static struct ms_slot *take_of(struct ms_heap *heap, const struct piece *piece, 
     struct ms_segment *segment = ms_page_segment(piece->begin);
     uint32_t use = segment ? atomic_load_explicit(&segment->use, memory_order_relaxed) : MS_SEGMENT_NONE;
     if (segment && segment->heap == heap && use == MS_SEGMENT_FREE && single) {
-        slot = segment->bytes >= bytes ? ms_single_open(heap, segment) : NULL;
+        slot = segment->bytes >= bytes ? ms_single_open(&heap->extents, segment) : NULL;
     } else if (segment && segment->heap == heap && !single) {
         bool chunk = use == MS_SEGMENT_CHUNK;
         if (use == MS_SEGMENT_FREE) {
-            ms_vacant_remove(heap, segment);
-            chunk = ms_run_open(heap, segment);
+            ms_vacant_remove(&heap->extents, segment);
+            chunk = ms_run_open(&heap->extents, segment);
             if (!chunk)
-                ms_vacant_put(heap, segment);
+                ms_vacant_put(&heap->extents, segment);
         }
         struct ms_run *run =
-            chunk ? ms_run_take_within(heap, segment, piece->begin, piece->end, bytes) : NULL;
+            chunk ? ms_run_take_within(&heap->extents, segment, piece->begin, piece->end, bytes) : NULL;
         slot = run ? &run->only : NULL;
-        ms_run_close(heap, segment);
+        ms_run_close(&heap->extents, segment);
     }
     ms_unlock(&heap->lock);
     return slot;

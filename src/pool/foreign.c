@@ -282,7 +282,6 @@ static void unmake(struct record *r)
         ms_pool_note("pool: the library did not take back a buffer of its own; its memory stays with it");
 }
 
-/* What is spent waits for its fence as all others do, and then leaves with the next trim. */
 /* Whoever frees may be at another device than the buffer's: the epoch is one of that context, on its own. */
 static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
 {
@@ -291,6 +290,7 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
     return device >= 0 && current == context ? device : otherwise;
 }
 
+/* What is spent waits for its fence as all others do, and then leaves with the next trim. */
 void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_gpu *gpu, uint64_t context)
 {
     bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
@@ -456,7 +456,8 @@ void ms_foreign_at_sync(struct ms_heap *heap)
         return;
     settle(device);
     ms_lock(&heap->lock);
-    uint64_t keep = heap->keep_bytes > heap->vacant_bytes ? heap->keep_bytes - heap->vacant_bytes : 0;
+    uint64_t keep =
+        heap->keep_bytes > heap->extents.vacant_bytes ? heap->keep_bytes - heap->extents.vacant_bytes : 0;
     ms_unlock(&heap->lock);
     ms_lock(&lock);
     keep += counts[device].extra_bytes;

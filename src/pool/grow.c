@@ -21,7 +21,7 @@ static uint64_t room(const struct ms_heap *heap, uint64_t granted)
  * that is asked for. Heap's lock held. */
 static uint64_t wanted_segment(const struct ms_heap *heap, const struct ms_request *request)
 {
-    uint64_t least = ms_request_pages(request), chunk = heap->chunk_bytes / MS_CHUNK_SHARE;
+    uint64_t least = ms_request_pages(request), chunk = heap->extents.chunk_bytes / MS_CHUNK_SHARE;
     if (request->single || request->large)
         return least;
     chunk = ms_least(ms_least(chunk, MS_CHUNK_MOST_BYTES), ms_heap_left(heap) / MS_CHUNK_LEFT_SHARE);
@@ -35,18 +35,18 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
 {
     struct ms_slot *slot = NULL;
     if (request->single || (request->large && segment->bytes == request->granted))
-        return ms_single_open(heap, segment);
-    ms_vacant_remove(heap, segment);
-    if (!ms_run_open(heap, segment)) {
-        ms_vacant_put(heap, segment);
+        return ms_single_open(&heap->extents, segment);
+    ms_vacant_remove(&heap->extents, segment);
+    if (!ms_run_open(&heap->extents, segment)) {
+        ms_vacant_put(&heap->extents, segment);
         return NULL;
     }
     if (request->class_index < MS_CLASSES)
-        ms_slab_take(heap, request->class_index, &slot, 1);
+        ms_slab_take(&heap->extents, request->class_index, &slot, 1);
     else
-        slot = ms_run_take_for(heap, request);
+        slot = ms_run_take_for(&heap->extents, request);
     /* What another thread has freed while the vendor was asked may fit more closely. */
-    ms_run_close(heap, segment);
+    ms_run_close(&heap->extents, segment);
     return slot;
 }
 
@@ -116,9 +116,9 @@ void ms_grow_preallocated(struct ms_heap *heap)
         return;
     }
     segment->permanent = true;
-    ms_vacant_remove(heap, segment);
-    if (!ms_run_open(heap, segment))
-        ms_vacant_put(heap, segment);
+    ms_vacant_remove(&heap->extents, segment);
+    if (!ms_run_open(&heap->extents, segment))
+        ms_vacant_put(&heap->extents, segment);
     ms_unlock(&heap->lock);
     ms_figures_changed(heap);
 }

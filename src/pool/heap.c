@@ -41,6 +41,7 @@ static void init_locks(struct ms_heap *heap)
         heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
     heap->limbo_end = &heap->limbo;
     heap->source = &ms_source_context;
+    heap->extents.rules = &ms_extent_rules;
     atomic_store_explicit(&heap->fence.time.now, 1, memory_order_relaxed);
 }
 
@@ -169,13 +170,13 @@ static void clear(struct ms_heap *heap)
         for (int k = 0; k < MS_CLASSES; k++) {
             struct ms_magazine *m = &lease->magazines[k];
             if (m->ready)
-                ms_table_drop_bag(m->ready);
+                ms_bag_drop(m->ready);
             if (m->freed)
-                ms_table_drop_bag(m->freed);
+                ms_bag_drop(m->freed);
             *m = (struct ms_magazine){0};
         }
         if (lease->runs)
-            ms_table_drop_bag(lease->runs);
+            ms_bag_drop(lease->runs);
         lease->runs = NULL;
         lease->bags = 0;
         atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
@@ -189,21 +190,13 @@ static void clear(struct ms_heap *heap)
     while (heap->limbo) {
         struct ms_bag *bag = heap->limbo;
         heap->limbo = bag->next;
-        ms_table_drop_bag(bag);
+        ms_bag_drop(bag);
     }
     heap->limbo_end = &heap->limbo;
     atomic_store_explicit(&heap->with_bags, 0, memory_order_relaxed);
     atomic_store_explicit(&heap->with_runs, 0, memory_order_relaxed);
-    heap->rows = 0;
-    memset(heap->columns, 0, sizeof(heap->columns));
-    memset(heap->bins, 0, sizeof(heap->bins));
-    memset(heap->spans, 0, sizeof(heap->spans));
-    memset(heap->span_count, 0, sizeof(heap->span_count));
-    heap->run_free_bytes = heap->run_free_count = heap->chunk_bytes = 0;
-    heap->vacant_count = 0;
-    heap->vacant_bytes = heap->leaving_bytes = 0;
+    ms_extents_clear(&heap->extents);
     atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
-    heap->leaving = NULL;
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;
     heap->budget = (struct ms_budget){0};
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include "base/count.h"
 #include "base/lock.h"
 #include "pool/budget.h"
+#include "pool/cache/bag.h"
 #include "pool/clock/captures.h"
 #include "pool/fence.h"
 #include "pool/figures.h"
@@ -24,21 +25,12 @@
 #include "pool/pool.h"
 #include "pool/space/pagemap.h"
 #include "pool/source/source.h"
-#include "pool/space/records.h"
-#include "pool/tables.h"
+#include "pool/space/extents.h"
+#include "pool/space/tables.h"
 
-enum { MS_LEASES = 32, MS_BAG_ITEMS = 61, MS_RUN_ROWS = 32, MS_RUN_COLUMNS = 32, MS_HEAPS = 256 };
+enum { MS_LEASES = 32, MS_HEAPS = 256 };
 
 struct ms_heap;
-
-/** Blocks on their way through limbo: of one class, or any that have none. */
-struct ms_bag {
-    struct ms_bag *next;
-    uint64_t epoch; /* the newest of its items */
-    uint32_t count;
-    uint16_t lease, class_index; /* in limbo: whose it was, by the heap's number, and of what it is */
-    struct ms_slot *items[MS_BAG_ITEMS];
-};
 
 /** Blocks of a class. */
 struct ms_magazine {
@@ -93,21 +85,7 @@ struct ms_heap {
     struct ms_limbo limbo_sums;
 
     struct ms_lock lock MS_CACHELINE;
-    /* Chunks. */
-    uint32_t rows;
-    uint32_t columns[MS_RUN_ROWS];
-    struct ms_run *bins[MS_RUN_ROWS][MS_RUN_COLUMNS];
-    uint64_t run_free_bytes, run_free_count, chunk_bytes;
-    /* Spans with room, by class. */
-    struct ms_run *spans[MS_CLASSES];
-    uint32_t span_count[MS_CLASSES];
-    /* Segments: all, and those without a block, by size. */
-    struct ms_segment *segments;
-    struct ms_segment **vacant;
-    uint32_t vacant_count, vacant_room, vacant_order;
-    uint64_t vacant_bytes;
-    struct ms_segment *leaving; /* vacant, and for nobody but the vendor; linked by `leaving_next` */
-    uint64_t leaving_bytes;
+    struct ms_extents extents;
     _Atomic uint64_t
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
     /* Bags that no lease holds, oldest first. */
@@ -127,14 +105,11 @@ struct ms_heap {
     struct ms_lease leases[MS_LEASES];
 };
 
-/** What a request comes to. */
-struct ms_request {
-    uint64_t requested, granted;
-    uint64_t align;       /* of a run of its own */
-    uint32_t class_index; /* MS_NO_CLASS: that */
-    bool single;          /* has to be a segment of its own */
-    bool large;           /* is one where it is new, but may come out of another */
-};
+/** Whose bytes they are. */
+static inline const struct ms_heap *ms_heap_with(const struct ms_extents *extents)
+{
+    return (const struct ms_heap *)((const char *)extents - offsetof(struct ms_heap, extents));
+}
 
 extern MS_HIDDEN const struct ms_pool_policy *ms_policy;
 extern const struct ms_pool_observer *ms_observer;
@@ -213,62 +188,8 @@ struct ms_device {
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
-/* slab.c */
-/** Up to `count` slots of the class into `items`; makes a span if there is none with room. Heap's lock
- * held. */
-uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count);
-void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot);
-
-/* run.c: heap's lock held. */
-/** What a block of `bytes` is aligned to in this heap. */
-uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes);
-/** ... and what its length is a multiple of: no other block begins in the last 64 KiB of one that has to be
- * aligned, which whoever pins it for another device pins as a whole. */
-uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes);
-/** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
- * what is vacant and may be carved; NULL if neither has room. */
-struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align);
-/** ... the slot of a request's. */
-struct ms_slot *ms_run_take_for(struct ms_heap *heap, const struct ms_request *request);
-/** Back to its chunk; a chunk that has become empty is vacant. */
-void ms_run_put(struct ms_heap *heap, struct ms_run *run);
-/** Hints: what ms_run_put of a slot's run will look at is on its way from memory, the first some blocks
- * before the second, which looks at the run itself. */
-void ms_run_fetch(const struct ms_slot *slot);
-void ms_run_fetch_neighbours(const struct ms_run *run);
-/** A vacant segment becomes a chunk. False without memory for tables. */
-bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment);
-/** A run of a context that is gone: none of its blocks is live any more, and its record is another's. */
-void ms_run_forget(struct ms_run *run);
-/** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
-void ms_run_close(struct ms_heap *heap, struct ms_segment *segment);
-/** What that would be taken of, a free run or what is vacant, and how long it is; all 0 without either. It
- * holds until the lock is let go. */
-struct ms_fit {
-    struct ms_run *run;
-    struct ms_segment *vacant;
-    uint64_t bytes;
-};
-struct ms_fit ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align);
-struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes,
-                               uint64_t align);
-uint64_t ms_run_largest(const struct ms_heap *heap);
-/** The run that an address of a chunk lies in, if it is in use. Without a lock. */
-struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);
-
-/* single.c: heap's lock held. */
-void ms_vacant_put(struct ms_heap *heap, struct ms_segment *segment);
-void ms_vacant_remove(struct ms_heap *heap, struct ms_segment *segment);
-/** A block that is a whole segment, if one is vacant that fits. */
-struct ms_slot *ms_single_take(struct ms_heap *heap, uint64_t bytes);
-/** A block of `single_min_bytes` or more that need not be a whole segment; `fit`: as ms_run_fit says. */
-struct ms_slot *ms_large_take(struct ms_heap *heap, const struct ms_fit *fit,
-                              const struct ms_request *request);
-/** ... of this very segment, which is vacant. */
-struct ms_slot *ms_single_open(struct ms_heap *heap, struct ms_segment *segment);
-void ms_single_put(struct ms_heap *heap, struct ms_run *run);
-/** A vacant segment that may be carved for a run. */
-struct ms_segment *ms_vacant_for_run(struct ms_heap *heap, uint64_t bytes);
+/* rules.c */
+extern const struct ms_extent_rules ms_extent_rules;
 
 /* segment.c */
 /** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the

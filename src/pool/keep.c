@@ -28,8 +28,8 @@ static bool may_go(const struct ms_segment *segment)
 static struct ms_segment *victim(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_segment *largest = NULL;
-    for (uint32_t i = heap->vacant_count; i-- > 0;) {
-        struct ms_segment *segment = heap->vacant[i];
+    for (uint32_t i = heap->extents.vacant_count; i-- > 0;) {
+        struct ms_segment *segment = heap->extents.vacant[i];
         if (!may_go(segment))
             continue;
         if (largest && segment->bytes < bytes)
@@ -44,10 +44,10 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
 {
     uint32_t count = 0;
     ms_lock(&heap->lock);
-    while (heap->leaving && !heap->leaving->captured && count < VICTIMS) {
-        struct ms_segment *segment = heap->leaving;
-        heap->leaving = segment->leaving_next;
-        heap->leaving_bytes -= segment->bytes;
+    while (heap->extents.leaving && !heap->extents.leaving->captured && count < VICTIMS) {
+        struct ms_segment *segment = heap->extents.leaving;
+        heap->extents.leaving = segment->leaving_next;
+        heap->extents.leaving_bytes -= segment->bytes;
         ms_segment_unlink(heap, segment);
         victims[count++] = segment;
         *chosen_p += segment->bytes;
@@ -56,7 +56,7 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
         struct ms_segment *segment = victim(heap, bytes - *chosen_p);
         if (!segment || (!exceed && segment->bytes > bytes - *chosen_p))
             break;
-        ms_vacant_remove(heap, segment);
+        ms_vacant_remove(&heap->extents, segment);
         ms_segment_unlink(heap, segment);
         victims[count++] = segment;
         *chosen_p += segment->bytes;
@@ -93,7 +93,7 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed, boo
 static bool any_may_go(struct ms_heap *heap)
 {
     ms_lock(&heap->lock);
-    bool any = heap->leaving || victim(heap, 0) != NULL || ms_backing_free_bytes(heap) > 0;
+    bool any = heap->extents.leaving || victim(heap, 0) != NULL || ms_backing_free_bytes(heap) > 0;
     ms_unlock(&heap->lock);
     return any;
 }
@@ -127,9 +127,9 @@ static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
     uint64_t live = ms_heap_live(heap).requested + bytes, after = heap->reserved_bytes + bytes,
              allowed = live > heap->peak_reserved_bytes ? live : heap->peak_reserved_bytes;
     uint64_t over = after > allowed ? after - allowed : 0, most = live + heap->keep_bytes;
-    if (heap->vacant_bytes > most && over < heap->vacant_bytes - most)
-        over = heap->vacant_bytes - most;
-    return over < heap->vacant_bytes ? over : heap->vacant_bytes;
+    if (heap->extents.vacant_bytes > most && over < heap->extents.vacant_bytes - most)
+        over = heap->extents.vacant_bytes - most;
+    return over < heap->extents.vacant_bytes ? over : heap->extents.vacant_bytes;
 }
 
 void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
@@ -142,7 +142,7 @@ void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
         heap->trim_reserved_bytes = 0;
     }
     uint64_t over = over_for(heap, bytes);
-    bool leaving = heap->leaving != NULL;
+    bool leaving = heap->extents.leaving != NULL;
     ms_unlock(&heap->lock);
     if (over || leaving) /* the device may be busy with what needs none of it */
         give_back_anyhow(heap, over ? over : 1);
@@ -162,7 +162,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
             allowed = heap->keep_extra_bytes;
     }
     uint64_t reserved = heap->reserved_bytes, over = reserved > allowed ? reserved - allowed : 0;
-    bool leaving = heap->leaving != NULL;
+    bool leaving = heap->extents.leaving != NULL;
     ms_unlock(&heap->lock);
     if (!over && !leaving)
         return;

@@ -92,9 +92,9 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
     uint64_t bytes = request->granted, align = request->align;
     ms_lock(&heap->lock);
     ms_limbo_retire(heap);
-    struct ms_fit fit = ms_run_fit(heap, bytes, align);
+    struct ms_fit fit = ms_run_fit(&heap->extents, bytes, align);
     if (fit.bytes > bytes && before_splitting(heap))
-        fit = ms_run_fit(heap, bytes, align);
+        fit = ms_run_fit(&heap->extents, bytes, align);
     struct ms_slot *slot = ms_lease_carve_fit(heap, request, &fit);
     ms_unlock(&heap->lock);
     return slot;
@@ -170,7 +170,7 @@ static struct ms_slot *out_of_a_chunk(struct climb *c)
         __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
         return NULL;
     ms_lock(&heap->lock);
-    struct ms_slot *slot = ms_run_take_for(heap, request);
+    struct ms_slot *slot = ms_run_take_for(&heap->extents, request);
     ms_unlock(&heap->lock);
     return slot;
 }
@@ -209,7 +209,7 @@ static struct ms_slot *what_came_home(struct climb *c)
 static bool has_free(struct ms_heap *heap, uint64_t bytes)
 {
     ms_lock(&heap->lock);
-    bool has = heap->run_free_bytes + heap->vacant_bytes >= bytes;
+    bool has = heap->extents.run_free_bytes + heap->extents.vacant_bytes >= bytes;
     ms_unlock(&heap->lock);
     return has;
 }

@@ -52,14 +52,14 @@ static void release_slot(struct ms_heap *heap, struct ms_slot *slot)
 {
     struct ms_run *run = slot->run;
     if (run->class_index != MS_NO_CLASS) {
-        ms_slab_put(heap, slot);
+        ms_slab_put(&heap->extents, slot);
         return;
     }
     ms_slot_set(slot, MS_SLOT_FREE);
     if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        ms_single_put(heap, run);
+        ms_single_put(&heap->extents, run);
     else
-        ms_run_put(heap, run);
+        ms_run_put(&heap->extents, run);
 }
 
 struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m)
@@ -90,7 +90,7 @@ static void release_items(struct ms_heap *heap, struct ms_bag *bag)
 static void release_bag(struct ms_heap *heap, struct ms_bag *bag)
 {
     release_items(heap, bag);
-    ms_table_drop_bag(bag);
+    ms_bag_drop(bag);
 }
 
 /* Heap's lock held; `lease` NULL: of none. In the order of epochs, so that none is held up by a later one:
@@ -176,8 +176,8 @@ static void has_bag(struct ms_heap *heap, struct ms_lease *lease, uint32_t class
 struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request)
 {
     if (request->single)
-        return ms_single_take(heap, request->granted);
-    struct ms_fit fit = ms_run_fit(heap, request->granted, request->align);
+        return ms_single_take(&heap->extents, request->granted);
+    struct ms_fit fit = ms_run_fit(&heap->extents, request->granted, request->align);
     return ms_lease_carve_fit(heap, request, &fit);
 }
 
@@ -185,8 +185,8 @@ struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request
                                    const struct ms_fit *fit)
 {
     if (request->large)
-        return ms_large_take(heap, fit, request);
-    struct ms_run *run = ms_run_take_fit(heap, fit, request->granted, request->align);
+        return ms_large_take(&heap->extents, fit, request);
+    struct ms_run *run = ms_run_take_fit(&heap->extents, fit, request->granted, request->align);
     return run ? &run->only : NULL;
 }
 
@@ -194,14 +194,14 @@ struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request
  */
 static void fill(struct ms_heap *heap, struct ms_magazine *m, uint32_t class_index)
 {
-    struct ms_bag *bag = m->ready ? m->ready : (m->ready = ms_table_bag());
+    struct ms_bag *bag = m->ready ? m->ready : (m->ready = ms_bag_new());
     if (!bag)
         return;
     uint32_t around = bag->count + (m->freed ? m->freed->count : 0);
     uint32_t room = around + TOGETHER < MS_BAG_ITEMS ? MS_BAG_ITEMS - around : TOGETHER;
     room -= room % TOGETHER;
     ms_limbo_retire(heap);
-    bag->count += ms_slab_take(heap, class_index, bag->items + bag->count, room);
+    bag->count += ms_slab_take(&heap->extents, class_index, bag->items + bag->count, room);
 }
 
 struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
@@ -224,7 +224,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
     }
     struct ms_bag *bag = retired_of_class(heap, lease, request->class_index);
     if (bag && m->ready)
-        ms_table_drop_bag(m->ready);
+        ms_bag_drop(m->ready);
     if (bag)
         m->ready = bag;
     else
@@ -238,7 +238,7 @@ struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
 /* A whole block that others may still have a handle to: no magazine may hand it out again. */
 static void put_apart(struct ms_heap *heap, struct ms_slot *slot)
 {
-    struct ms_bag *bag = ms_table_bag();
+    struct ms_bag *bag = ms_bag_new();
     ms_slot_set(slot, MS_SLOT_LIMBO);
     if (!bag)
         return; /* no host memory: the block stays in limbo for ever */
@@ -262,7 +262,7 @@ static void put_run(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot
         ms_unlock(&heap->lock);
     }
     if (!bag)
-        bag = lease->runs = ms_table_bag();
+        bag = lease->runs = ms_bag_new();
     if (!bag)
         return; /* no host memory: the block stays in limbo for ever */
     ms_bag_put(bag, slot, epoch);
@@ -294,7 +294,7 @@ void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct
         bag = m->freed;
     }
     if (MS_UNLIKELY(!bag)) {
-        bag = m->freed = ms_table_bag();
+        bag = m->freed = ms_bag_new();
         if (!bag)
             return; /* no host memory: the block stays in limbo for ever */
         has_bag(heap, lease, class_index);
@@ -313,7 +313,7 @@ void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_
     if (class_index != MS_NO_CLASS) {
         struct ms_magazine *m = &lease->magazines[class_index];
         if (MS_UNLIKELY(!m->ready)) {
-            m->ready = ms_table_bag();
+            m->ready = ms_bag_new();
             has_bag(heap, lease, class_index);
         }
         if (m->ready && m->ready->count < MS_BAG_ITEMS) {

@@ -3,7 +3,7 @@
  * The way of a hit: the thread's lease, a block from its magazine, its stamp. The way of a free: the page
  * map, the run, the stamp, the magazine. A stamp is exchanged at the first half of a free, so that of two
  * frees of one address one is refused, whoever comes first. Nothing is allocated here but records of
- * tables.c, and those not on a hit. */
+ * space/tables.c, and those not on a hit. */
 #include "config.h"
 
 #include "base/clock.h"
@@ -31,15 +31,33 @@ static MS_INLINE bool is_export_whole(const struct ms_heap *heap)
     return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)) && !heap->source->packed;
 }
 
+/* What a block of `bytes` is aligned to in this heap. In a range, only what is made of whole pages gains by
+ * lying on them; of its pools the driver promises no more than a step. */
+static MS_INLINE uint64_t align_of(const struct ms_heap *heap, uint64_t bytes)
+{
+    if (bytes < MS_PAGE_BYTES || heap->source->packed || ms_policy->pack == MS_POOL_PACK_ALL ||
+        (ms_policy->vmm && bytes % MS_PAGE_BYTES))
+        return MS_STEP_BYTES;
+    return ms_policy->vmm ? MS_PAGE_BYTES : __atomic_load_n(&ms_policy->align_bytes, __ATOMIC_RELAXED);
+}
+
+/* ... and what its length is a multiple of: no other block begins in the last 64 KiB of one that has to be
+ * aligned, which whoever pins it for another device pins as a whole. */
+static MS_INLINE uint64_t step_of(const struct ms_heap *heap, uint64_t bytes)
+{
+    return align_of(heap, bytes) == MS_STEP_BYTES || ms_policy->vmm ? MS_STEP_BYTES : MS_UNIT_BYTES;
+}
+
 /* False if the vendor should answer as it stands. */
 static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
     bool whole = is_export_whole(heap);
     if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole && ms_policy->pack != MS_POOL_PACK_NONE)) {
         uint32_t class_index = ms_slab_class(bytes);
-        *request = (struct ms_request){
-            .requested = bytes, .granted = ms_slab_bytes(class_index), .align = MS_STEP_BYTES,
-            .class_index = class_index};
+        *request = (struct ms_request){.requested = bytes,
+                                       .granted = ms_slab_bytes(class_index),
+                                       .align = MS_STEP_BYTES,
+                                       .class_index = class_index};
         return true;
     }
     if (bytes >> ADDRESS_BITS || (whole && bytes < MS_PAGE_BYTES))
@@ -51,8 +69,8 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
                   (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request =
         (struct ms_request){.requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
-    request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : ms_run_step(heap, bytes));
-    request->align = ms_run_align(heap, request->granted);
+    request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : step_of(heap, bytes));
+    request->align = align_of(heap, request->granted);
     return true;
 }
 

@@ -215,14 +215,14 @@ static bool acceptable(struct ms_heap *heap, struct ms_segment *segment)
 void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment)
 {
     segment->previous = NULL;
-    segment->next = heap->segments;
-    if (heap->segments)
-        heap->segments->previous = segment;
-    heap->segments = segment;
+    segment->next = heap->extents.segments;
+    if (heap->extents.segments)
+        heap->extents.segments->previous = segment;
+    heap->extents.segments = segment;
     heap->reserved_bytes += segment->bytes;
     if (heap->peak_reserved_bytes < heap->reserved_bytes)
         heap->peak_reserved_bytes = heap->reserved_bytes;
-    ms_vacant_put(heap, segment);
+    ms_vacant_put(&heap->extents, segment);
 }
 
 void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
@@ -283,7 +283,7 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     if (segment->previous)
         segment->previous->next = segment->next;
     else
-        heap->segments = segment->next;
+        heap->extents.segments = segment->next;
     if (segment->next)
         segment->next->previous = segment->previous;
     heap->reserved_bytes -= segment->bytes;
@@ -325,13 +325,13 @@ static void forget_runs(struct ms_segment *segment)
 
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)
 {
-    struct ms_segment *all = heap->segments;
+    struct ms_segment *all = heap->extents.segments;
     for (struct ms_segment *segment = all; segment; segment = segment->next) {
         ms_page_clear(segment->address, segment->bytes, segment);
         ms_pins_forget(segment->address, segment->bytes);
         forget_runs(segment);
     }
-    heap->segments = NULL;
+    heap->extents.segments = NULL;
     return all;
 }
 

@@ -26,6 +26,7 @@ void ms_pool_reset(void)
     ms_page_reset();
     ms_near_reset();
     ms_table_reset();
+    ms_bags_reset();
     ms_pins_reset();
     ms_mempool_reset();
     ms_stream_reset();

@@ -111,7 +111,7 @@ void ms_pool_walk(tell_func tell, void *arg)
     for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         ms_heap_lock_all(heap);
         ms_lease_settle(heap);
-        for (const struct ms_segment *segment = heap->segments; segment; segment = segment->next)
+        for (const struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next)
             walk_segment(heap, segment, tell, arg);
         ms_heap_unlock_all(heap);
     }

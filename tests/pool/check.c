@@ -183,10 +183,12 @@ static const char *check_bins(const struct ms_heap *heap, const struct sums *sum
 {
     uint64_t count = 0, bytes = 0;
     for (int row = 0; row < MS_RUN_ROWS; row++) {
-        MUST(!(heap->rows >> row & 1) == !heap->columns[row], "the map of rows of bins is wrong");
+        MUST(!(heap->extents.rows >> row & 1) == !heap->extents.columns[row],
+             "the map of rows of bins is wrong");
         for (int column = 0; column < MS_RUN_COLUMNS; column++) {
-            MUST(!(heap->columns[row] >> column & 1) == !heap->bins[row][column], "the map of bins is wrong");
-            for (const struct ms_run *run = heap->bins[row][column]; run; run = run->next) {
+            MUST(!(heap->extents.columns[row] >> column & 1) == !heap->extents.bins[row][column],
+                 "the map of bins is wrong");
+            for (const struct ms_run *run = heap->extents.bins[row][column]; run; run = run->next) {
                 MUST(run->free && (!run->next || run->next->previous == run),
                      "a bin holds a run that is used, or is not linked");
                 count++;
@@ -194,9 +196,9 @@ static const char *check_bins(const struct ms_heap *heap, const struct sums *sum
             }
         }
     }
-    MUST(count == sums->free_runs && count == heap->run_free_count,
+    MUST(count == sums->free_runs && count == heap->extents.run_free_count,
          "bins hold another number of free runs than chunks do");
-    MUST(bytes == sums->free_run_bytes && bytes == heap->run_free_bytes,
+    MUST(bytes == sums->free_run_bytes && bytes == heap->extents.run_free_bytes,
          "bins hold other free bytes than chunks do");
     return NULL;
 }
@@ -246,10 +248,10 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     MUST(sums->bagged == items_of_bags(heap) + atomic_load_explicit(&heap->away_count, memory_order_relaxed),
          "a block is in no bag, or in two");
     MUST(sums->segments == heap->reserved_bytes, "segments do not add up to what is reserved");
-    MUST(sums->vacant == heap->vacant_bytes && sums->leaving == heap->leaving_bytes,
+    MUST(sums->vacant == heap->extents.vacant_bytes && sums->leaving == heap->extents.leaving_bytes,
          "vacant segments do not add up");
-    for (uint32_t i = 1; i < heap->vacant_count; i++)
-        MUST(heap->vacant[i - 1]->bytes <= heap->vacant[i]->bytes,
+    for (uint32_t i = 1; i < heap->extents.vacant_count; i++)
+        MUST(heap->extents.vacant[i - 1]->bytes <= heap->extents.vacant[i]->bytes,
              "vacant segments are not in order of size");
     const struct ms_fence *fence = &heap->fence;
     MUST(heap->flow ||
@@ -264,7 +266,8 @@ static const char *check_heap(struct ms_heap *heap)
 {
     struct sums sums = {0};
     const char *wrong = NULL;
-    for (const struct ms_segment *segment = heap->segments; segment && !wrong; segment = segment->next)
+    for (const struct ms_segment *segment = heap->extents.segments; segment && !wrong;
+         segment = segment->next)
         wrong = check_segment(heap, segment, &sums);
     if (!wrong)
         wrong = check_bins(heap, &sums);

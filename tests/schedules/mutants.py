@@ -10,9 +10,9 @@ MUTANTS = (
     ("moved-ef9ebe4", "src/pool/flow_move.c",
      "    move(from->heap, to->heap, segment); /* and from here on anybody's, who may even give it back */",
      "    move(from->heap, to->heap, segment);\n    ms_wait_note_growth(to, segment->address, segment->bytes);", "moves", "history"),
-    ("set-aside-eedf356", "src/pool/single.c",
-     "    segment->captured |= ms_fence_captured(heap);\n    atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);",
-     "    segment->captured |= ms_fence_captured(heap);", "small-behind-users", "history"),
+    ("set-aside-eedf356", "src/pool/space/single.c",
+     "    extents->rules->opened(segment);\n    atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);",
+     "    extents->rules->opened(segment);", "small-behind-users", "history"),
     ("peers-add85bf", "src/pool/backing_peers.c", "__atomic_store_n(&b->peers[device], (uint8_t)after, __ATOMIC_RELAXED)",
      "b->peers[device] = (uint8_t)after", "peers", "history"),
     ("on-its-way-0a36434", "src/pool/ladder.c", "        ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);\n    return slot;",
@@ -29,7 +29,7 @@ MUTANTS = (
      "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
     ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
      "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
-    ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(heap, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
+    ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(&heap->extents, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
     ("bias-no-recheck", BIAS_H, "if (MS_LIKELY(atomic_load_explicit(&bias->owner, memory_order_acquire) == me))", "if (1)", "bias", "plain"),
@@ -104,7 +104,7 @@ MUTANTS = (
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    /* Blocks",
      "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
-    ("tables-unlocked", "src/pool/tables.c", "    ms_lock(&tables.lock);\n    struct ms_bag *bag = ms_records_take(&tables.bags);", "    struct ms_bag *bag = ms_records_take(&tables.bags);\n    ms_lock(&tables.lock);", "hits limbo returned", "plain"),
+    ("tables-unlocked", "src/pool/cache/bag.c", "    ms_lock(&lock);\n    struct ms_bag *bag = ms_records_take(&bags);", "    struct ms_bag *bag = ms_records_take(&bags);\n    ms_lock(&lock);", "hits limbo returned", "plain"),
     ("end-not-emptied", LIMBO, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
     ("cross-unlocked", "src/pool/cross.c", "    leave_limbo(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);", "    leave_limbo(slot);\n    ms_lease_unlock(lease);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
 

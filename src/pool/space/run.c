@@ -6,8 +6,8 @@
  * units (space/units.h). Heap's lock held, except where it says otherwise. */
 #include "config.h"
 
-#include "pool/backing.h"
-#include "pool/flow.h"
+#include "pool/space/extents.h"
+#include "pool/space/tables.h"
 #include "pool/space/units.h"
 
 enum { STEP_BITS = 9, COLUMN_BITS = 5 };
@@ -25,54 +25,54 @@ static void bin_of(uint64_t bytes, uint32_t *row_p, uint32_t *column_p)
     *column_p = (uint32_t)(steps >> (top - COLUMN_BITS)) & (MS_RUN_COLUMNS - 1);
 }
 
-static void bin_add(struct ms_heap *heap, struct ms_run *run)
+static void bin_add(struct ms_extents *extents, struct ms_run *run)
 {
     uint32_t row, column;
     bin_of(ms_run_bytes(run), &row, &column);
-    struct ms_run **head = &heap->bins[row][column];
+    struct ms_run **head = &extents->bins[row][column];
     run->free = true;
     run->previous = NULL;
     run->next = *head;
     if (*head)
         (*head)->previous = run;
     *head = run;
-    heap->rows |= 1u << row;
-    heap->columns[row] |= 1u << column;
-    heap->run_free_bytes += ms_run_bytes(run);
-    heap->run_free_count++;
+    extents->rows |= 1u << row;
+    extents->columns[row] |= 1u << column;
+    extents->run_free_bytes += ms_run_bytes(run);
+    extents->run_free_count++;
 }
 
-static void bin_remove(struct ms_heap *heap, struct ms_run *run)
+static void bin_remove(struct ms_extents *extents, struct ms_run *run)
 {
     uint32_t row, column;
     bin_of(ms_run_bytes(run), &row, &column);
     if (run->previous)
         run->previous->next = run->next;
     else
-        heap->bins[row][column] = run->next;
+        extents->bins[row][column] = run->next;
     if (run->next)
         run->next->previous = run->previous;
     run->next = run->previous = NULL;
     run->free = false;
-    if (!heap->bins[row][column]) {
-        heap->columns[row] &= ~(1u << column);
-        if (!heap->columns[row])
-            heap->rows &= ~(1u << row);
+    if (!extents->bins[row][column]) {
+        extents->columns[row] &= ~(1u << column);
+        if (!extents->columns[row])
+            extents->rows &= ~(1u << row);
     }
-    heap->run_free_bytes -= ms_run_bytes(run);
-    heap->run_free_count--;
+    extents->run_free_bytes -= ms_run_bytes(run);
+    extents->run_free_count--;
 }
 
 /* The next bin that holds something, from (row, column) on. */
-static bool next_bin(const struct ms_heap *heap, uint32_t *row_p, uint32_t *column_p)
+static bool next_bin(const struct ms_extents *extents, uint32_t *row_p, uint32_t *column_p)
 {
-    uint32_t columns = *column_p < MS_RUN_COLUMNS ? heap->columns[*row_p] & (~0u << *column_p) : 0;
+    uint32_t columns = *column_p < MS_RUN_COLUMNS ? extents->columns[*row_p] & (~0u << *column_p) : 0;
     if (!columns) {
-        uint32_t rows = *row_p + 1 < MS_RUN_ROWS ? heap->rows & (~0u << (*row_p + 1)) : 0;
+        uint32_t rows = *row_p + 1 < MS_RUN_ROWS ? extents->rows & (~0u << (*row_p + 1)) : 0;
         if (!rows)
             return false;
         *row_p = (uint32_t)__builtin_ctz(rows);
-        columns = heap->columns[*row_p];
+        columns = extents->columns[*row_p];
     }
     *column_p = (uint32_t)__builtin_ctz(columns);
     return true;
@@ -85,21 +85,28 @@ static uint64_t place_in(const struct ms_run *run, uint64_t bytes, uint64_t alig
     return place + bytes <= ms_run_address(run) + ms_run_bytes(run) ? place : 0;
 }
 
-/* The first that has room: those of a bin differ by a thirty-second at most. */
-static struct ms_run *first_of_bin(struct ms_run *run, uint64_t bytes, uint64_t align)
+static bool suits(const struct ms_extents *extents, const struct ms_run *run, uint64_t bytes, uint64_t align)
 {
-    while (run && (!place_in(run, bytes, align) || (run->segment->backing && !ms_backing_suits(run, bytes))))
+    return place_in(run, bytes, align) &&
+           (MS_LIKELY(!run->segment->backing) || extents->rules->suits(run, bytes));
+}
+
+/* The first that has room: those of a bin differ by a thirty-second at most. */
+static struct ms_run *first_of_bin(const struct ms_extents *extents, struct ms_run *run, uint64_t bytes,
+                                   uint64_t align)
+{
+    while (run && !suits(extents, run, bytes, align))
         run = run->next;
     return run;
 }
 
-static struct ms_run *search(const struct ms_heap *heap, uint64_t bytes, uint64_t align)
+static struct ms_run *search(const struct ms_extents *extents, uint64_t bytes, uint64_t align)
 {
     uint32_t row, column;
     struct ms_run *run = NULL;
     bin_of(bytes, &row, &column);
-    for (; !run && next_bin(heap, &row, &column); column++)
-        run = first_of_bin(heap->bins[row][column], bytes, align);
+    for (; !run && next_bin(extents, &row, &column); column++)
+        run = first_of_bin(extents, extents->bins[row][column], bytes, align);
     return run;
 }
 
@@ -129,101 +136,87 @@ static uint64_t gap_in(const struct ms_run *run, uint64_t bytes, uint64_t align)
     return place_in(run, bytes, align) - ms_run_address(run);
 }
 
-uint64_t ms_run_align(const struct ms_heap *heap, uint64_t bytes)
-{
-    /* In a range, only what is made of whole pages gains by lying on them; of its pools the driver promises
-     * no more than a step. */
-    if (bytes < MS_PAGE_BYTES || heap->source->packed || ms_policy->pack == MS_POOL_PACK_ALL ||
-        (ms_policy->vmm && bytes % MS_PAGE_BYTES))
-        return MS_STEP_BYTES;
-    return ms_policy->vmm ? MS_PAGE_BYTES : __atomic_load_n(&ms_policy->align_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t ms_run_step(const struct ms_heap *heap, uint64_t bytes)
-{
-    return ms_run_align(heap, bytes) == MS_STEP_BYTES || ms_policy->vmm ? MS_STEP_BYTES : MS_UNIT_BYTES;
-}
-
-struct ms_run *ms_run_hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+struct ms_run *ms_run_hold(struct ms_extents *extents, struct ms_run *run, uint64_t begin, uint64_t bytes)
 {
     uint64_t gap = begin - ms_run_address(run);
     struct ms_run *rest;
-    bin_remove(heap, run);
+    bin_remove(extents, run);
     if (gap) {
         rest = ms_run_cut(run, gap);
-        bin_add(heap, run);
+        bin_add(extents, run);
         if (!rest)
             return NULL;
         run = rest;
     }
     if (ms_run_bytes(run) > bytes) {
         if ((rest = ms_run_cut(run, bytes)) != NULL)
-            bin_add(heap, rest);
+            bin_add(extents, rest);
     }
     run->free = false;
     return run;
 }
 
 /* For pages what is vacant competes with what is free in chunks; for less it comes after it. */
-struct ms_fit ms_run_fit(struct ms_heap *heap, uint64_t bytes, uint64_t align)
+struct ms_fit ms_run_fit(struct ms_extents *extents, uint64_t bytes, uint64_t align)
 {
-    struct ms_run *run = search(heap, bytes, align);
+    struct ms_run *run = search(extents, bytes, align);
     uint64_t run_bytes = run ? ms_run_bytes(run) : 0;
     if (run_bytes == bytes || (run && bytes < MS_PAGE_BYTES))
         return (struct ms_fit){run, NULL, run_bytes};
-    struct ms_segment *vacant = heap->vacant_count ? ms_vacant_for_run(heap, bytes) : NULL;
+    struct ms_segment *vacant = extents->vacant_count ? ms_vacant_for_run(extents, bytes) : NULL;
     if (vacant && (!run || vacant->bytes < run_bytes))
         return (struct ms_fit){NULL, vacant, vacant->bytes};
     return (struct ms_fit){run, NULL, run_bytes};
 }
 
 /* A block out of a free run. */
-static struct ms_run *take_of(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+static struct ms_run *take_of(struct ms_extents *extents, struct ms_run *run, uint64_t begin, uint64_t bytes)
 {
-    run = ms_run_hold(heap, run, begin, bytes);
+    run = ms_run_hold(extents, run, begin, bytes);
     if (!run)
         return NULL;
     ms_run_make_block(run);
     ms_units_set(run);
-    if (MS_UNLIKELY(run->segment->backing && ms_fence_captured(heap)))
-        ms_backing_capture_run(run);
+    if (MS_UNLIKELY(run->segment->backing))
+        extents->rules->used(run);
     return run;
 }
 
 /* A vacant segment is opened first; without memory for that, whatever run fits. */
-static struct ms_run *take_vacant(struct ms_heap *heap, struct ms_segment *vacant, uint64_t bytes,
+static struct ms_run *take_vacant(struct ms_extents *extents, struct ms_segment *vacant, uint64_t bytes,
                                   uint64_t align)
 {
-    ms_vacant_remove(heap, vacant);
-    if (!ms_run_open(heap, vacant))
-        ms_vacant_put(heap, vacant);
-    struct ms_run *run = search(heap, bytes, align);
-    run = run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
-    ms_run_close(heap, vacant);
+    ms_vacant_remove(extents, vacant);
+    if (!ms_run_open(extents, vacant))
+        ms_vacant_put(extents, vacant);
+    struct ms_run *run = search(extents, bytes, align);
+    run = run ? take_of(extents, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
+    ms_run_close(extents, vacant);
     return run;
 }
 
-struct ms_run *ms_run_take_fit(struct ms_heap *heap, const struct ms_fit *fit, uint64_t bytes, uint64_t align)
+struct ms_run *ms_run_take_fit(struct ms_extents *extents, const struct ms_fit *fit, uint64_t bytes,
+                               uint64_t align)
 {
     if (fit->vacant)
-        return take_vacant(heap, fit->vacant, bytes, align);
+        return take_vacant(extents, fit->vacant, bytes, align);
     struct ms_run *run = fit->run;
-    return run ? take_of(heap, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
+    return run ? take_of(extents, run, ms_run_address(run) + gap_in(run, bytes, align), bytes) : NULL;
 }
 
-struct ms_run *ms_run_take(struct ms_heap *heap, uint64_t bytes, uint64_t align)
+struct ms_run *ms_run_take(struct ms_extents *extents, uint64_t bytes, uint64_t align)
 {
-    struct ms_fit fit = ms_run_fit(heap, bytes, align);
-    return ms_run_take_fit(heap, &fit, bytes, align);
+    struct ms_fit fit = ms_run_fit(extents, bytes, align);
+    return ms_run_take_fit(extents, &fit, bytes, align);
 }
 
-struct ms_slot *ms_run_take_for(struct ms_heap *heap, const struct ms_request *request)
+struct ms_slot *ms_run_take_for(struct ms_extents *extents, const struct ms_request *request)
 {
-    struct ms_run *run = ms_run_take(heap, request->granted, request->align);
+    struct ms_run *run = ms_run_take(extents, request->granted, request->align);
     return run ? &run->only : NULL;
 }
 
-struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segment, uint64_t begin,
+struct ms_run *ms_run_take_within(struct ms_extents *extents, struct ms_segment *segment, uint64_t begin,
                                   uint64_t end, uint64_t bytes)
 {
     for (struct ms_run *run = segment->first; run && ms_run_address(run) < end; run = run->after) {
@@ -231,7 +224,7 @@ struct ms_run *ms_run_take_within(struct ms_heap *heap, struct ms_segment *segme
         from = from > begin ? from : begin;
         to = to < end ? to : end;
         if (run->free && from < to && to - from >= bytes)
-            return take_of(heap, run, from, bytes);
+            return take_of(extents, run, from, bytes);
     }
     return NULL;
 }
@@ -262,27 +255,27 @@ void ms_run_fetch_neighbours(const struct ms_run *run)
     __builtin_prefetch(run->after, 1);
 }
 
-void ms_run_put(struct ms_heap *heap, struct ms_run *run)
+void ms_run_put(struct ms_extents *extents, struct ms_run *run)
 {
     ms_units_clear(run);
-    ms_run_join(heap, run);
+    ms_run_join(extents, run);
 }
 
-void ms_run_join(struct ms_heap *heap, struct ms_run *run)
+void ms_run_join(struct ms_extents *extents, struct ms_run *run)
 {
     struct ms_segment *segment = run->segment;
     if (run->after && run->after->free) {
-        bin_remove(heap, run->after);
+        bin_remove(extents, run->after);
         swallow(run, run->after);
     }
     if (run->before && run->before->free) {
         struct ms_run *before = run->before;
-        bin_remove(heap, before);
+        bin_remove(extents, before);
         swallow(before, run);
         run = before;
     }
     if (ms_run_bytes(run) < segment->bytes) {
-        bin_add(heap, run);
+        bin_add(extents, run);
         return;
     }
     segment->first = NULL;
@@ -290,8 +283,8 @@ void ms_run_join(struct ms_heap *heap, struct ms_run *run)
     void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
     atomic_store_explicit(&segment->units, NULL, memory_order_release);
     ms_table_drop_array(MS_ARRAY_UNITS, units, segment->unit_order);
-    heap->chunk_bytes -= segment->bytes;
-    ms_vacant_put(heap, segment);
+    extents->chunk_bytes -= segment->bytes;
+    ms_vacant_put(extents, segment);
 }
 
 void ms_run_forget(struct ms_run *run)
@@ -305,7 +298,7 @@ void ms_run_forget(struct ms_run *run)
     ms_table_drop_run(run);
 }
 
-bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
+bool ms_run_open(struct ms_extents *extents, struct ms_segment *segment)
 {
     struct ms_run *run = ms_table_run();
     void *units = ms_table_array(MS_ARRAY_UNITS, segment->bytes / MS_UNIT_BYTES * sizeof(ms_unit),
@@ -320,30 +313,30 @@ bool ms_run_open(struct ms_heap *heap, struct ms_segment *segment)
     segment->first = run;
     run->segment = segment;
     ms_run_set(run, segment->address, segment->bytes);
-    heap->chunk_bytes += segment->bytes;
-    bin_add(heap, run);
+    extents->chunk_bytes += segment->bytes;
+    bin_add(extents, run);
     atomic_store_explicit(&segment->use, MS_SEGMENT_CHUNK, memory_order_release);
     return true;
 }
 
-void ms_run_close(struct ms_heap *heap, struct ms_segment *segment)
+void ms_run_close(struct ms_extents *extents, struct ms_segment *segment)
 {
     struct ms_run *run = segment->first;
     if (atomic_load_explicit(&segment->use, memory_order_relaxed) != MS_SEGMENT_CHUNK || !run->free ||
         ms_run_bytes(run) < segment->bytes)
         return;
-    bin_remove(heap, run);
-    ms_run_join(heap, run);
+    bin_remove(extents, run);
+    ms_run_join(extents, run);
 }
 
-uint64_t ms_run_largest(const struct ms_heap *heap)
+uint64_t ms_run_largest(const struct ms_extents *extents)
 {
-    if (!heap->rows)
+    if (!extents->rows)
         return 0;
-    uint32_t row = 31 - (uint32_t)__builtin_clz(heap->rows);
-    uint32_t column = 31 - (uint32_t)__builtin_clz(heap->columns[row]);
+    uint32_t row = 31 - (uint32_t)__builtin_clz(extents->rows);
+    uint32_t column = 31 - (uint32_t)__builtin_clz(extents->columns[row]);
     uint64_t largest = 0;
-    for (const struct ms_run *run = heap->bins[row][column]; run; run = run->next)
+    for (const struct ms_run *run = extents->bins[row][column]; run; run = run->next)
         largest = ms_run_bytes(run) > largest ? ms_run_bytes(run) : largest;
     return largest;
 }

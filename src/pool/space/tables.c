@@ -9,7 +9,8 @@
 
 #include "base/arena.h"
 #include "base/records.h"
-#include "pool/internal.h"
+#include "base/lock.h"
+#include "pool/space/tables.h"
 #include "pool/space/units.h"
 
 enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
@@ -22,13 +23,12 @@ struct array {
 /* The link of a dropped record is a word of it that nobody reads without a lock. */
 static struct {
     struct ms_lock lock;
-    struct ms_records runs, segments, bags;
+    struct ms_records runs, segments;
     struct array *arrays[MS_ARRAY_KINDS][ORDERS];
     _Atomic uint64_t serial;
 } tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES),
             .runs = MS_RECORDS(struct ms_run, next, BATCH),
             .segments = MS_RECORDS(struct ms_segment, next, BATCH),
-            .bags = MS_RECORDS(struct ms_bag, next, BATCH),
             .serial = 1};
 
 struct ms_run *ms_table_run(void)
@@ -71,26 +71,6 @@ void ms_table_drop_segment(struct ms_segment *segment)
 {
     ms_lock(&tables.lock);
     ms_records_drop(&tables.segments, segment);
-    ms_unlock(&tables.lock);
-}
-
-struct ms_bag *ms_table_bag(void)
-{
-    ms_lock(&tables.lock);
-    struct ms_bag *bag = ms_records_take(&tables.bags);
-    ms_unlock(&tables.lock);
-    if (bag) {
-        bag->next = NULL;
-        bag->count = 0;
-        bag->epoch = 0;
-    }
-    return bag;
-}
-
-void ms_table_drop_bag(struct ms_bag *bag)
-{
-    ms_lock(&tables.lock);
-    ms_records_drop(&tables.bags, bag);
     ms_unlock(&tables.lock);
 }
 
@@ -148,6 +128,5 @@ void ms_table_reset(void)
     ms_lock_reset(&tables.lock);
     tables.runs.spare = NULL;
     tables.segments.spare = NULL;
-    tables.bags.spare = NULL;
     memset(tables.arrays, 0, sizeof(tables.arrays));
 }

@@ -3,12 +3,11 @@
  * Floor 2, for src/pool/ alone. Kept for ever: zeroed when new, as they were left when recycled. Each kind of
  * record and of array is recycled as that kind alone, so that who reads one without a lock finds what it
  * looks for, of whomever, and finds out afterwards. */
-#ifndef MS_POOL_TABLES_H
-#define MS_POOL_TABLES_H
+#ifndef MS_POOL_SPACE_TABLES_H
+#define MS_POOL_SPACE_TABLES_H
 
 #include <stdint.h>
 
-struct ms_bag;
 struct ms_run;
 struct ms_segment;
 
@@ -22,8 +21,6 @@ struct ms_run *ms_table_run(void);
 void ms_table_drop_run(struct ms_run *run);
 struct ms_segment *ms_table_segment(void);
 void ms_table_drop_segment(struct ms_segment *segment);
-struct ms_bag *ms_table_bag(void);
-void ms_table_drop_bag(struct ms_bag *bag);
 /** An array of at least `bytes`, zeroed but for slots and units; `order_p` goes back with it. */
 void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p);
 void ms_table_drop_array(enum ms_array_kind kind, void *array, uint32_t order);

@@ -8,17 +8,18 @@
 
 #include <string.h>
 
-#include "pool/internal.h"
+#include "pool/space/extents.h"
+#include "pool/space/tables.h"
 
 enum { MAP_BITS = 16 * 64 };
 
 /* A multiple of the slot's size, at least a unit; twice the last one's number of slots, within bounds. */
-static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_index, uint32_t fewest)
+static uint32_t slots_of_next_span(const struct ms_extents *extents, uint32_t class_index, uint32_t fewest)
 {
     uint64_t bytes = ms_slab_bytes(class_index);
     uint64_t most = MS_SPAN_MOST_BYTES / bytes;
     uint64_t wanted = (uint64_t)fewest
-                      << (heap->span_count[class_index] < 4 ? heap->span_count[class_index] / 2 : 4);
+                      << (extents->span_count[class_index] < 4 ? extents->span_count[class_index] / 2 : 4);
     if (most > MAP_BITS)
         most = MAP_BITS;
     if (wanted > MS_SPAN_SLOTS && wanted * bytes > 4 * MS_UNIT_BYTES)
@@ -26,9 +27,9 @@ static uint32_t slots_of_next_span(const struct ms_heap *heap, uint32_t class_in
     return (uint32_t)(wanted > most ? most : wanted);
 }
 
-static void list(struct ms_heap *heap, struct ms_run *span)
+static void list(struct ms_extents *extents, struct ms_run *span)
 {
-    struct ms_run **head = &heap->spans[span->class_index];
+    struct ms_run **head = &extents->spans[span->class_index];
     span->previous = NULL;
     span->next = *head;
     if (*head)
@@ -37,32 +38,32 @@ static void list(struct ms_heap *heap, struct ms_run *span)
     span->listed = true;
 }
 
-static void unlist(struct ms_heap *heap, struct ms_run *span)
+static void unlist(struct ms_extents *extents, struct ms_run *span)
 {
     if (span->previous)
         span->previous->next = span->next;
     else
-        heap->spans[span->class_index] = span->next;
+        extents->spans[span->class_index] = span->next;
     if (span->next)
         span->next->previous = span->previous;
     span->next = span->previous = NULL;
     span->listed = false;
 }
 
-static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
+static struct ms_run *new_span(struct ms_extents *extents, uint32_t class_index)
 {
     uint64_t slot_bytes = ms_slab_bytes(class_index);
     uint32_t fewest = (uint32_t)((MS_UNIT_BYTES + slot_bytes - 1) / slot_bytes);
-    uint32_t count = slots_of_next_span(heap, class_index, fewest), order;
-    struct ms_run *span = ms_run_take(heap, count * slot_bytes, MS_STEP_BYTES);
+    uint32_t count = slots_of_next_span(extents, class_index, fewest), order;
+    struct ms_run *span = ms_run_take(extents, count * slot_bytes, MS_STEP_BYTES);
     if (!span && count > fewest)
-        span =
-            ms_run_take(heap, (count = fewest) * slot_bytes, MS_STEP_BYTES); /* what is left between others */
+        span = ms_run_take(extents, (count = fewest) * slot_bytes,
+                           MS_STEP_BYTES); /* what is left between others */
     if (!span)
         return NULL;
     struct ms_slot *slots = ms_table_array(MS_ARRAY_SLOTS, count * sizeof(*slots), &order);
     if (!slots) {
-        ms_run_put(heap, span);
+        ms_run_put(extents, span);
         return NULL;
     }
     span->span.order = order;
@@ -78,12 +79,13 @@ static struct ms_run *new_span(struct ms_heap *heap, uint32_t class_index)
         span->map[i / 64] |= (uint64_t)1 << i % 64;
     }
     ms_span_set_slots(span, slots, count);
-    heap->span_count[class_index]++;
-    list(heap, span);
+    extents->span_count[class_index]++;
+    list(extents, span);
     return span;
 }
 
-static uint32_t take_of(struct ms_heap *heap, struct ms_run *span, struct ms_slot **items, uint32_t count)
+static uint32_t take_of(struct ms_extents *extents, struct ms_run *span, struct ms_slot **items,
+                        uint32_t count)
 {
     uint32_t taken = 0, slot_count;
     struct ms_slot *slots = ms_span_slots(span, &slot_count);
@@ -97,36 +99,37 @@ static uint32_t take_of(struct ms_heap *heap, struct ms_run *span, struct ms_slo
     }
     span->span.used += taken;
     if (span->span.used == slot_count)
-        unlist(heap, span);
+        unlist(extents, span);
     return taken;
 }
 
-uint32_t ms_slab_take(struct ms_heap *heap, uint32_t class_index, struct ms_slot **items, uint32_t count)
+uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct ms_slot **items,
+                      uint32_t count)
 {
     uint32_t taken = 0;
-    struct ms_run *span = heap->spans[class_index];
+    struct ms_run *span = extents->spans[class_index];
     if (!span)
-        span = new_span(heap, class_index);
-    for (; span && taken < count; span = heap->spans[class_index])
-        taken += take_of(heap, span, items + taken, count - taken);
+        span = new_span(extents, class_index);
+    for (; span && taken < count; span = extents->spans[class_index])
+        taken += take_of(extents, span, items + taken, count - taken);
     return taken;
 }
 
-void ms_slab_put(struct ms_heap *heap, struct ms_slot *slot)
+void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot)
 {
     struct ms_run *span = slot->run;
     ms_slot_set(slot, MS_SLOT_FREE);
     span->map[slot->index / 64] |= (uint64_t)1 << slot->index % 64;
     span->span.used--;
     if (!span->listed)
-        list(heap, span);
+        list(extents, span);
     if (span->span.used)
         return;
-    unlist(heap, span);
-    heap->span_count[span->class_index]--;
+    unlist(extents, span);
+    extents->span_count[span->class_index]--;
     uint32_t count;
     struct ms_slot *slots = ms_span_slots(span, &count);
     ms_span_set_slots(span, NULL, 0);
     ms_table_drop_array(MS_ARRAY_SLOTS, slots, span->span.order);
-    ms_run_put(heap, span);
+    ms_run_put(extents, span);
 }

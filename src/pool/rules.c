@@ -1,0 +1,34 @@
+/* rules.c - what the bytes of a heap ask of it (extents.h): captures, pages that are mapped, and what may be
+ * carved. Heap's lock held. */
+#include "config.h"
+
+#include "pool/backing.h"
+
+static void used(struct ms_run *run)
+{
+    if (MS_UNLIKELY(ms_fence_captured(run->segment->heap)))
+        ms_backing_capture_run(run);
+}
+
+static void opened(struct ms_segment *segment)
+{
+    segment->captured |= ms_fence_captured(segment->heap);
+}
+
+/* What is carved can neither go back nor be what it was, before all of it is free: so the device has to have
+ * several times as much left, and what is left over must not be too much. Pages that are most of all that is
+ * in use may leave over anything: a program that tries out one size after the other would give back and ask
+ * for each. Of a flow's nothing has to be whole. */
+static uint64_t may_carve(const struct ms_extents *extents, uint64_t bytes)
+{
+    const struct ms_heap *heap = ms_heap_with(extents);
+    if (heap->source->packed)
+        return UINT64_MAX;
+    uint64_t used = heap->reserved_bytes - extents->vacant_bytes - extents->run_free_bytes,
+             pages = ms_round_up(bytes, MS_PAGE_BYTES), most = ms_heap_left(heap) / MS_SPLIT_LEFT_SHARE;
+    if (bytes < MS_PAGE_BYTES || used >= bytes)
+        most = ms_least(most, pages + used / MS_SPLIT_USED_SHARE);
+    return most > pages ? most : pages;
+}
+
+const struct ms_extent_rules ms_extent_rules = {ms_backing_suits, used, opened, may_carve};
