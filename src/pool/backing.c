@@ -326,11 +326,6 @@ void ms_backing_captured(struct ms_heap *heap, bool captured)
 
 /* --- the end of a context --- */
 
-static void clear_units(const struct ms_backing *b, uint64_t from, uint64_t to)
-{
-    ms_units_wipe(b->units, (from - b->address) / MS_UNIT_BYTES, (to - b->address) / MS_UNIT_BYTES);
-}
-
 void ms_backing_detach(struct ms_heap *heap)
 {
     struct ms_backing *b = heap->backing;
@@ -342,11 +337,8 @@ void ms_backing_detach(struct ms_heap *heap)
     ms_pins_forget(b->address, b->bytes);
     for (struct ms_run *run = segment->first, *after; run; run = after) {
         after = run->after;
-        run->vacuum = MS_VACUUM_NONE;
         ms_run_forget(run);
     }
-    clear_units(b, b->address, b->top);
-    clear_units(b, b->border, b->high);
     if (segment->previous)
         segment->previous->next = segment->next;
     else

@@ -69,12 +69,10 @@ static MS_NOINLINE void look_around(uintptr_t table, uint64_t hash)
         grow(table);
 }
 
-void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
+void ms_near_note_somewhere(uintptr_t table, uint64_t hash, const struct ms_slot *slot, uint32_t ticket)
 {
-    uintptr_t table = atomic_load_explicit(&ms_near, memory_order_acquire);
-    uint64_t hash = ms_near_hash(address);
     struct ms_near_set *set = ms_near_set_of(table, hash);
-    unsigned way = 0;
+    unsigned way = 1;
     while (way < MS_NEAR_WAYS && atomic_load_explicit(&set->entries[way], memory_order_relaxed))
         way++;
     if (MS_UNLIKELY(way == MS_NEAR_WAYS)) {

@@ -68,16 +68,18 @@ static MS_INLINE void ms_near_fetch(uint64_t address)
     __builtin_prefetch(
         ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), ms_near_hash(address)), 1);
 }
-/** A block was given at this address, by this ticket; the first way is free, mostly. */
-void ms_near_note_somewhere(uint64_t address, const struct ms_slot *slot, uint32_t ticket);
+/** A block was given at an address of this hash, and the first way is not free. */
+void ms_near_note_somewhere(uintptr_t table, uint64_t hash, const struct ms_slot *slot, uint32_t ticket);
+/** A block was given at this address, by this ticket. */
 static MS_INLINE void ms_near_note(uint64_t address, const struct ms_slot *slot, uint32_t ticket)
 {
+    uintptr_t table = atomic_load_explicit(&ms_near, memory_order_acquire);
     uint64_t hash = ms_near_hash(address);
-    struct ms_near_set *set = ms_near_set_of(atomic_load_explicit(&ms_near, memory_order_acquire), hash);
+    struct ms_near_set *set = ms_near_set_of(table, hash);
     if (MS_LIKELY(!atomic_load_explicit(&set->entries[0], memory_order_relaxed)))
         ms_near_set(set, 0, hash, slot, ticket);
     else
-        ms_near_note_somewhere(address, slot, ticket);
+        ms_near_note_somewhere(table, hash, slot, ticket);
 }
 /** What ms_near_find has found. */
 static inline void ms_near_drop(struct ms_near_set *set, unsigned way)

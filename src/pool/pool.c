@@ -20,7 +20,8 @@ enum { SERIALS = 1 << 16, ADDRESS_BITS = 40 };
 
 static void tell_of_sickness(struct ms_heap *heap)
 {
-    if (atomic_exchange(&heap->sick_status, 0))
+    if (MS_UNLIKELY(atomic_load_explicit(&heap->sick_status, memory_order_relaxed)) &&
+        atomic_exchange(&heap->sick_status, 0))
         ms_pool_note(
             "pool: a call to the driver failed with an error that stays; its context is not served any more");
 }

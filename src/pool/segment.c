@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "pool/flow.h"
 #include "pool/returns.h"
-#include "pool/space/units.h"
 #include "pool/wait.h"
 
 void ms_segment_judge(struct ms_heap *heap, int status)
@@ -316,10 +315,8 @@ static void forget_runs(struct ms_segment *segment)
         after = run->after;
         ms_run_forget(run);
     }
-    ms_unit *units = atomic_load_explicit(&segment->units, memory_order_relaxed);
+    void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
     atomic_store_explicit(&segment->units, NULL, memory_order_release);
-    if (units)
-        ms_units_wipe(units, 0, segment->bytes / MS_UNIT_BYTES);
     ms_table_drop_array(MS_ARRAY_UNITS, units, segment->unit_order);
 }
 

@@ -93,7 +93,7 @@ struct ms_segment {
     struct ms_heap *heap;
     uint64_t address, bytes;
     uint64_t base, base_bytes; /* of a flow's: what the vendor gave, of which this is the pages */
-    ms_unit *_Atomic units; /* of a chunk; see units.h */
+    ms_unit *_Atomic units;    /* of a chunk; see units.h */
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
     struct ms_run *first;

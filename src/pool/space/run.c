@@ -36,8 +36,10 @@ static void bin_add(struct ms_extents *extents, struct ms_run *run)
     if (*head)
         (*head)->previous = run;
     *head = run;
-    extents->rows |= 1u << row;
-    extents->columns[row] |= 1u << column;
+    if (!run->next) {
+        extents->rows |= 1u << row;
+        extents->columns[row] |= 1u << column;
+    }
     extents->run_free_bytes += ms_run_bytes(run);
     extents->run_free_count++;
 }
@@ -46,15 +48,16 @@ static void bin_remove(struct ms_extents *extents, struct ms_run *run)
 {
     uint32_t row, column;
     bin_of(ms_run_bytes(run), &row, &column);
-    if (run->previous)
-        run->previous->next = run->next;
+    struct ms_run *before = run->previous, *after = run->next;
+    if (before)
+        before->next = after;
     else
-        extents->bins[row][column] = run->next;
-    if (run->next)
-        run->next->previous = run->previous;
+        extents->bins[row][column] = after;
+    if (after)
+        after->previous = before;
     run->next = run->previous = NULL;
     run->free = false;
-    if (!extents->bins[row][column]) {
+    if (!before && !after) {
         extents->columns[row] &= ~(1u << column);
         if (!extents->columns[row])
             extents->rows &= ~(1u << row);
@@ -291,6 +294,10 @@ void ms_run_forget(struct ms_run *run)
 {
     uint32_t count = 0;
     struct ms_slot *slots = ms_span_slots(run, &count);
+    bool used = !run->free && run->vacuum == MS_VACUUM_NONE;
+    if (used && atomic_load_explicit(&run->segment->units, memory_order_relaxed))
+        ms_units_clear(run);
+    run->vacuum = MS_VACUUM_NONE;
     for (uint32_t i = 0; i < count; i++)
         ms_slot_set(&slots[i], MS_SLOT_FREE);
     ms_span_set_slots(run, NULL, 0);

@@ -57,15 +57,6 @@ static inline void ms_units_clear(const struct ms_run *run)
     atomic_store_explicit(&units[unit], NULL, memory_order_release);
 }
 
-/** What begins in the units [from, to) is forgotten, of a chunk in which nothing else is in use. */
-static inline void ms_units_wipe(ms_unit *units, uint64_t from, uint64_t to)
-{
-    for (uint64_t unit = from; unit < to; unit++) {
-        atomic_store_explicit(ms_units_word(units, unit), 0, memory_order_release);
-        atomic_store_explicit(&units[unit], NULL, memory_order_release);
-    }
-}
-
 /** What begins in the unit or last before it; NULL: nothing. No lock. */
 static inline struct ms_run *ms_units_last(ms_unit *units, uint64_t unit)
 {
