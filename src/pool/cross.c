@@ -13,7 +13,7 @@
 
 #include "base/records.h"
 #include "pool/flow.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 
 static struct ms_stream *first; /* of those with batches */
 static struct ms_records records = MS_RECORDS(struct ms_batch, next, 32);
@@ -107,16 +107,16 @@ static void leave_limbo(const struct ms_slot *slot)
 static void bring_home(struct ms_slot *slot)
 {
     struct ms_heap *heap = slot->run->segment->heap;
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
     leave_limbo(slot);
-    ms_lease_put_ready(heap, lease, slot);
+    ms_lease_put_ready(&heap->cache, lease, slot);
     ms_lease_unlock(lease);
 }
 
 /* The same for one that is wanted at once: it is nobody's, and in no bag. */
 static void take_home(struct ms_slot *slot)
 {
-    struct ms_lease *lease = ms_lease_lock(slot->run->segment->heap);
+    struct ms_lease *lease = ms_lease_lock(&slot->run->segment->heap->cache);
     leave_limbo(slot);
     ms_slot_set(slot, MS_SLOT_READY);
     ms_lease_unlock(lease);
@@ -145,7 +145,7 @@ static bool finish_reached(struct ms_stream *stream)
 static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
 {
     struct ms_heap *heap = block->own_heap;
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
     ms_count(&lease->requested, -block->requested);
     ms_count(&lease->granted, -block->granted);
     ms_count(&lease->frees, 1);

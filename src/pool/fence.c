@@ -21,7 +21,7 @@
 
 bool ms_fence_pending(struct ms_heap *heap)
 {
-    return ms_fence_freed(heap) > ms_fence_done(heap);
+    return ms_fence_freed(&heap->fence) > ms_fence_done(&heap->fence);
 }
 
 int ms_fence_look_locked(struct ms_heap *heap)
@@ -70,8 +70,8 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed =
-        ms_fence_freed(heap) <= ms_timeline_covered(&fence->time) || ms_fence_close_locked(heap, NULL);
+    bool closed = ms_fence_freed(&heap->fence) <= ms_timeline_covered(&fence->time) ||
+                  ms_fence_close_locked(heap, NULL);
     ms_unlock(&fence->lock);
     return closed;
 }
@@ -132,7 +132,7 @@ bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns)
     for (uint64_t begin = ns ? ms_clock_ns() : 0; ns && closed && !quiet && ms_clock_ns() - begin < ns;) {
         ms_clock_nap_longer(&pause);
         ms_fence_poll(heap);
-        quiet = ms_fence_done(heap) >= epoch;
+        quiet = ms_fence_done(&heap->fence) >= epoch;
     }
     return quiet;
 }
@@ -184,19 +184,19 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)
 uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device)
 {
     struct ms_heap *heap = context ? ms_heap_make(gpu, context, device) : NULL;
-    return heap ? ms_fence_tag(heap) : 0;
+    return heap ? ms_fence_tag(&heap->fence) : 0;
 }
 
 /* A context that is gone has no work any more. */
 bool ms_pool_epoch_done(uint64_t context, uint64_t epoch, bool close)
 {
     struct ms_heap *heap = ms_heap_of(context);
-    if (!heap || epoch <= ms_fence_done(heap))
+    if (!heap || epoch <= ms_fence_done(&heap->fence))
         return true;
     if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
         return false;
     if (close)
         ms_fence_close(heap);
     ms_fence_poll(heap);
-    return epoch <= ms_fence_done(heap);
+    return epoch <= ms_fence_done(&heap->fence);
 }

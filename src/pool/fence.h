@@ -5,37 +5,9 @@
 #ifndef MS_POOL_FENCE_H
 #define MS_POOL_FENCE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/lock.h"
-#include "gpu/gpu.h"
-#include "pool/clock/timeline.h"
+#include "pool/clock/epochs.h"
 
 struct ms_heap;
-
-/** Streams that memshim makes for itself in a context, each at its first use. */
-enum ms_own_stream {
-    MS_OWN_ALLOC_FILLS, /* poison.c */
-    MS_OWN_FREE_FILLS,
-    MS_OWN_RETURNS, /* segment.c: what goes back, and nothing else */
-    MS_OWN_JOINS,   /* join.c: it waits for streams of other contexts */
-    MS_OWN_STREAMS
-};
-
-/** Epochs of a heap are the points of its context: `time.now` tags frees, what is up to `time.reached` may be
- * used again. */
-struct ms_fence {
-    struct ms_lock lock;
-    _Atomic uint32_t freed_count; /* large blocks, since the budget was told */
-    _Atomic uint64_t freed;       /* the newest epoch that tags something */
-    struct ms_timeline time;
-    uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
-    CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
-    _Atomic int graphs;           /* of the context, that may know addresses */
-    _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */
-};
 
 /** Whether something was freed that no event covers yet, or that events have not retired yet. */
 bool ms_fence_pending(struct ms_heap *heap);

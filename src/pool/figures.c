@@ -9,7 +9,6 @@
 #include "pool/backing.h"
 #include "pool/internal.h"
 #include "pool/foreign.h"
-#include "pool/lease.h"
 
 struct ms_lock ms_figures_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
@@ -84,7 +83,8 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
 {
     struct ms_live live = ms_heap_live(heap);
     *p = (struct ms_pool_parts){.requested = live.requested, .rounding = live.granted - live.requested};
-    p->limbo = ms_lease_settle(heap) + atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
+    p->limbo = ms_lease_settle(&heap->cache, ms_stop_done(heap)) +
+               atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
     p->cached = exact
                     ? unused_bytes(heap)
@@ -100,7 +100,7 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
     f->peak_parts = heap->peak_parts;
     parts_of(heap, &f->parts, exact);
     for (int i = 0; i < MS_LEASES; i++) {
-        const struct ms_lease *lease = &heap->leases[i];
+        const struct ms_lease *lease = &heap->cache.leases[i];
         f->served_allocs += atomic_load_explicit(&lease->allocs, memory_order_relaxed);
         f->served_frees += atomic_load_explicit(&lease->frees, memory_order_relaxed);
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
@@ -277,7 +277,7 @@ uint64_t ms_pool_reclaimable(int device)
     for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         if (ms_fence_pending(heap) && ms_fence_close(heap))
             ms_fence_poll(heap);
-        ms_lease_flush(heap);
+        ms_lease_flush(&heap->cache);
         ms_lock(&heap->lock);
         bytes += heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
         ms_unlock(&heap->lock);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "pool/flow.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "pool/returns.h"
 
 bool ms_flow_is_idle(struct ms_flow *flow)
@@ -63,7 +63,7 @@ static bool nothing_under_way(struct ms_flow *flow)
 static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
 {
     uint64_t given = 0;
-    ms_lease_flush(flow->heap);
+    ms_lease_flush(&flow->heap->cache);
     struct ms_segment *segment = detach(flow->heap, bytes), *next;
     bool any = segment != NULL, idle = any && nothing_under_way(flow);
     flow->idle = idle;
@@ -95,7 +95,7 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
     for (struct ms_flow *flow = ms_mempool_flows(pool); flow && given < bytes; flow = flow->next_of_pool) {
         atomic_fetch_add(&flow->leaving, 1);
         if (gone && ms_fence_quiet(flow->heap)) { /* nobody will be made to wait */
-            ms_lease_flush(flow->heap);
+            ms_lease_flush(&flow->heap->cache);
             given += ms_keep_give_back(flow->heap, bytes - given, true);
         } else {
             given += give_back(flow, bytes - given);
@@ -131,7 +131,7 @@ uint64_t ms_stream_reclaimable(int device)
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         struct ms_flow *flow = ms_mempool_flows(pool);
         for (; pool->device == device && flow; flow = flow->next_of_pool) {
-            ms_lease_flush(flow->heap);
+            ms_lease_flush(&flow->heap->cache);
             ms_lock(&flow->heap->lock);
             bytes += flow->heap->extents.vacant_bytes;
             ms_unlock(&flow->heap->lock);

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "pool/flow.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 
 enum { PIECES = 512, TRIES = 8, PLACES = 64 };
 
@@ -177,9 +177,9 @@ static bool has_marks(const struct ms_flow *home, const struct ms_flow *flow)
 
 static void put_back(struct ms_flow *home, struct ms_slot *const *slots, uint32_t count)
 {
-    struct ms_lease *lease = ms_lease_lock(home->heap);
+    struct ms_lease *lease = ms_lease_lock(&home->heap->cache);
     for (uint32_t i = 0; i < count; i++)
-        ms_lease_put_ready(home->heap, lease, slots[i]);
+        ms_lease_put_ready(&home->heap->cache, lease, slots[i]);
     ms_lease_unlock(lease);
 }
 
@@ -284,7 +284,7 @@ static struct ms_slot *behind_others(struct ms_flow *flow, const struct ms_reque
     for (struct ms_flow *home = ms_mempool_flows(flow->pool); home && !slot; home = home->next_of_pool) {
         if (!has_marks(home, flow))
             continue;
-        ms_lease_flush(home->heap);
+        ms_lease_flush(&home->heap->cache);
         ms_lock(&ms_streams_lock);
         slot = behind(flow, home, request);
         ms_unlock(&ms_streams_lock);

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "pool/backing.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
@@ -38,8 +38,11 @@ static void init_locks(struct ms_heap *heap)
     heap->fence.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_FENCE);
     heap->lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_HEAP);
     for (int i = 0; i < MS_LEASES; i++)
-        heap->leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
-    heap->limbo_end = &heap->limbo;
+        heap->cache.leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
+    heap->cache.lock = &heap->lock;
+    heap->cache.extents = &heap->extents;
+    heap->cache.fence = &heap->fence;
+    heap->cache.limbo_end = &heap->cache.limbo;
     heap->source = &ms_source_context;
     heap->extents.rules = &ms_extent_rules;
     atomic_store_explicit(&heap->fence.time.now, 1, memory_order_relaxed);
@@ -102,6 +105,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     ms_lock(&heap->lock);
     if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {
         heap->gpu = gpu;
+        heap->fence.at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
         heap->source = gpu->free_is_sync ? &ms_source_device : &ms_source_context;
         heap->device = device;
         set_sizes(heap, about.total_bytes);
@@ -149,7 +153,7 @@ void ms_heap_lock_all(struct ms_heap *heap)
     if (ms_pool_is_stopped)
         return;
     for (int i = 0; i < MS_LEASES; i++)
-        ms_bias_lock_plainly(&heap->leases[i].lock, MS_BIAS_LEASE);
+        ms_bias_lock_plainly(&heap->cache.leases[i].lock, MS_BIAS_LEASE);
     ms_lock(&heap->lock);
 }
 
@@ -159,14 +163,14 @@ void ms_heap_unlock_all(struct ms_heap *heap)
         return;
     ms_unlock(&heap->lock);
     for (int i = MS_LEASES; i-- > 0;)
-        ms_bias_unlock_plainly(&heap->leases[i].lock);
+        ms_bias_unlock_plainly(&heap->cache.leases[i].lock);
 }
 
 /* All locks held. The bags go back to the tables, the blocks to nobody. */
 static void clear(struct ms_heap *heap)
 {
     for (int i = 0; i < MS_LEASES; i++) {
-        struct ms_lease *lease = &heap->leases[i];
+        struct ms_lease *lease = &heap->cache.leases[i];
         for (int k = 0; k < MS_CLASSES; k++) {
             struct ms_magazine *m = &lease->magazines[k];
             if (m->ready)
@@ -187,14 +191,14 @@ static void clear(struct ms_heap *heap)
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
             atomic_store_explicit(&lease->hits[tier], 0, memory_order_relaxed);
     }
-    while (heap->limbo) {
-        struct ms_bag *bag = heap->limbo;
-        heap->limbo = bag->next;
+    while (heap->cache.limbo) {
+        struct ms_bag *bag = heap->cache.limbo;
+        heap->cache.limbo = bag->next;
         ms_bag_drop(bag);
     }
-    heap->limbo_end = &heap->limbo;
-    atomic_store_explicit(&heap->with_bags, 0, memory_order_relaxed);
-    atomic_store_explicit(&heap->with_runs, 0, memory_order_relaxed);
+    heap->cache.limbo_end = &heap->cache.limbo;
+    atomic_store_explicit(&heap->cache.with_bags, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->cache.with_runs, 0, memory_order_relaxed);
     ms_extents_clear(&heap->extents);
     atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;
@@ -226,8 +230,8 @@ struct ms_live ms_heap_live(const struct ms_heap *heap)
     struct ms_live live = {0, 0};
     uint64_t leases = atomic_load_explicit(&ms_leases_met, memory_order_relaxed);
     for (uint64_t i = 0; i < leases; i++) {
-        live.requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
-        live.granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
+        live.requested += atomic_load_explicit(&heap->cache.leases[i].requested, memory_order_relaxed);
+        live.granted += atomic_load_explicit(&heap->cache.leases[i].granted, memory_order_relaxed);
     }
     return live;
 }
@@ -252,7 +256,7 @@ void ms_heap_leave(struct ms_heap *heap)
 void ms_heap_part(struct ms_heap *heap)
 {
     for (unsigned i = 0; i < MS_LEASES; i++)
-        ms_bias_part_owner(&heap->leases[i].lock);
+        ms_bias_part_owner(&heap->cache.leases[i].lock);
 }
 
 void ms_pool_context_ending(uint64_t context)

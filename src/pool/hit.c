@@ -15,9 +15,9 @@
 
 #include "ledger/hit.h"
 #include "pool/hit.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "pool/limbo.h"
-#include "pool/near.h"
+#include "pool/space/near.h"
 #include "stack/again.h"
 
 /* The next call goes the usual way, and finds it anew. */
@@ -253,7 +253,7 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
                                 struct ms_block_row *row, uint64_t address, uint64_t now_ns)
 {
     struct ms_lease *lease = pass->lease;
-    uint64_t epoch = ms_fence_tag(pass->heap);
+    uint64_t epoch = ms_fence_tag(&pass->heap->fence);
     struct ms_bag *bag = bag_for(pass, slot, run, class_index, epoch, address);
     struct ms_site *site;
     if (MS_UNLIKELY(!bag || !ms_ledger_hit_row(pass->lane, row, address, now_ns, &site)))
@@ -266,7 +266,7 @@ static MS_INLINE bool take_back(const struct ms_pass *pass, struct ms_slot *slot
     uint64_t bytes = run->slot_bytes;
     ms_bag_add(bag, slot, epoch);
     if (class_index >= MS_CLASSES)
-        ms_lease_tell(&pass->heap->with_runs, pass->heap, lease);
+        ms_lease_tell(&pass->heap->cache.with_runs, &pass->heap->cache, lease);
     ms_count_down(&lease->requested, atomic_load_explicit(&slot->requested, memory_order_relaxed));
     ms_count_down(&lease->granted, bytes);
     ms_count(&lease->frees, 1);
@@ -359,7 +359,7 @@ void ms_hit_learn(struct ms_thread *me)
     forget(pass);
     if (!heap || !ms_last_lease || ms_stack_sampling() || !is_plain(heap) || !ms_thread_id())
         return;
-    pass->lease = &heap->leases[ms_last_lease - 1];
+    pass->lease = &heap->cache.leases[ms_last_lease - 1];
     struct ms_bias *lock =
         ms_ledger_lane(atomic_load_explicit(&heap->device, memory_order_relaxed), &pass->lane);
     pass->own = ms_bias_pair(&pass->lease->lock, lock);

@@ -1,8 +1,8 @@
-/* internal.h - what the files of the pool share: heaps, leases, and the functions between them.
+/* internal.h - what the files above the pool's rooms share: heaps, and the functions between them.
  *
  * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
- * (which may be held across a vendor call), a lease's, the heap's, the tables'. Records of bytes are in
- * space/records.h. */
+ * (which may be held across a vendor call), a lease's, the heap's, the tables'. What a heap has of bytes, of
+ * epochs and at hand are parts of it, whose functions know no heap (space/, clock/, cache/). */
 #ifndef MS_POOL_INTERNAL_H
 #define MS_POOL_INTERNAL_H
 
@@ -16,7 +16,7 @@
 #include "base/count.h"
 #include "base/lock.h"
 #include "pool/budget.h"
-#include "pool/cache/bag.h"
+#include "pool/cache/lease.h"
 #include "pool/clock/captures.h"
 #include "pool/fence.h"
 #include "pool/figures.h"
@@ -28,27 +28,9 @@
 #include "pool/space/extents.h"
 #include "pool/space/tables.h"
 
-enum { MS_LEASES = 32, MS_HEAPS = 256 };
+enum { MS_HEAPS = 256 };
 
 struct ms_heap;
-
-/** Blocks of a class. */
-struct ms_magazine {
-    struct ms_bag *ready, *freed;
-};
-
-/** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap
- * below zero. */
-struct ms_lease {
-    struct ms_bias lock;
-    uint64_t bags; /* magazines that may have a bag, by bits */
-    uint64_t serial, serial_end;
-    _Atomic uint64_t requested, granted; /* of live blocks */
-    uint64_t unweighed;                  /* went into limbo, and the heap does not know yet */
-    _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
-    struct ms_bag *runs; /* blocks without a class that were freed in one epoch */
-    struct ms_magazine magazines[MS_CLASSES];
-} MS_CACHELINE;
 
 /** FLOW: of a stream and a pool, see flow.h; its context is 0. */
 enum ms_heap_state {
@@ -88,12 +70,6 @@ struct ms_heap {
     struct ms_extents extents;
     _Atomic uint64_t
         ceiling_bytes; /* what was reserved on the device when the vendor refused last; 0: it never did */
-    /* Bags that no lease holds, oldest first. */
-    struct ms_bag *limbo, **limbo_end;
-    /* Leases that have bags of classes, and of runs, by bits; changed under the lease's lock, looked at
-     * without. */
-    _Atomic uint32_t with_bags, with_runs;
-    _Atomic uint64_t runs_over; /* what was over when bags of runs were emptied last: an epoch */
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
@@ -102,7 +78,7 @@ struct ms_heap {
     uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
 
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
-    struct ms_lease leases[MS_LEASES];
+    struct ms_cache cache;
 };
 
 /** Whose bytes they are. */
@@ -188,6 +164,10 @@ struct ms_device {
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
+/* stop.c */
+/** What was over when the pool was stopped, or is now. */
+uint64_t ms_stop_done(const struct ms_heap *heap);
+
 /* rules.c */
 extern const struct ms_extent_rules ms_extent_rules;
 
@@ -225,33 +205,20 @@ uint32_t ms_segment_give_aside(struct ms_heap *heap, struct ms_segment *const *s
 void ms_segment_judge(struct ms_heap *heap, int status);
 
 /* fence.c: the rest is in fence.h */
-/** The newest epoch that tags something. */
-static inline uint64_t ms_fence_freed(const struct ms_heap *heap)
-{
-    return atomic_load_explicit(&heap->fence.freed, memory_order_relaxed);
-}
-/** The epoch for a block that is freed now. */
-static inline uint64_t ms_fence_tag(struct ms_heap *heap)
-{
-    struct ms_fence *fence = &heap->fence;
-    uint64_t open = atomic_load_explicit(&fence->time.now, memory_order_seq_cst);
-    uint64_t freed = atomic_load_explicit(&fence->freed, memory_order_relaxed);
-    while (MS_UNLIKELY(freed < open) &&
-           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
-    }
-    return open;
-}
 /** Whether a capture is open in the context; of memory in stream order, in any. */
 static inline bool ms_fence_captured(const struct ms_heap *heap)
 {
     return ms_captures_in(atomic_load_explicit(&heap->context, memory_order_relaxed));
 }
-static inline uint64_t ms_fence_done(const struct ms_heap *heap)
+
+/** How a block is had, and what of it counts. */
+static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_run *run)
 {
-    if (MS_UNLIKELY(ms_policy->free_rule == MS_POOL_IMMEDIATE))
-        return UINT64_MAX;
-    return ms_timeline_reached(&heap->fence.time);
+    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+        return MS_TIER_SINGLE;
+    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
+        return MS_TIER_SINGLE;
+    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
 }
 
 /* ladder.c */

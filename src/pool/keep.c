@@ -15,7 +15,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "pool/returns.h"
 
 enum { VICTIMS = 64 };
@@ -153,7 +153,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
     uint64_t live = ms_heap_live(heap).requested, now = 0;
     ms_lock(&heap->lock); /* another thread may be making the heap */
     uint64_t allowed = live + heap->keep_bytes;
-    ms_limbo_retire(heap);
+    ms_limbo_retire(&heap->cache);
     if (heap->keep_extra_bytes) {
         now = ms_clock_ns();
         if (now - heap->keep_extra_ns > MS_KEEP_FORGET_NS)
@@ -166,7 +166,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
     ms_unlock(&heap->lock);
     if (!over && !leaving)
         return;
-    ms_lease_flush(heap);
+    ms_lease_flush(&heap->cache);
     uint64_t given = give_back(heap, over, false, true);
     ms_lock(&heap->lock);
     if (given && over && heap->trim_reserved_bytes < reserved)
@@ -179,7 +179,7 @@ static void gather(struct ms_heap *heap)
 {
     ms_fence_close(heap);
     ms_fence_poll(heap);
-    ms_lease_flush(heap);
+    ms_lease_flush(&heap->cache);
 }
 
 uint64_t ms_keep_make_room(int device, uint64_t bytes)

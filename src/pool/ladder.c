@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "pool/returns.h"
 
 /* A request on its way. */
@@ -29,10 +29,10 @@ struct climb {
 
 struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request)
 {
-    struct ms_lease *lease = ms_lease_lock(heap);
-    struct ms_slot *slot = ms_lease_take(heap, lease, request);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
+    struct ms_slot *slot = ms_lease_take(&heap->cache, lease, request);
     if (!slot)
-        slot = ms_lease_refill(heap, lease, request);
+        slot = ms_lease_refill(&heap->cache, lease, request);
     if (slot)
         /* it may have been in limbo, and is in no bag now that says it no longer is */
         ms_slot_set(slot, MS_SLOT_READY);
@@ -45,10 +45,10 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
  * would be absurd. */
 static void fence(struct ms_heap *heap)
 {
-    uint64_t freed = ms_fence_freed(heap);
-    bool closed = freed > ms_fence_done(heap) && ms_fence_close(heap);
+    uint64_t freed = ms_fence_freed(&heap->fence);
+    bool closed = freed > ms_fence_done(&heap->fence) && ms_fence_close(heap);
     ms_fence_poll(heap);
-    if (!closed || ms_fence_done(heap) >= freed)
+    if (!closed || ms_fence_done(&heap->fence) >= freed)
         return;
     uint64_t begin = ms_clock_ns();
     atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
@@ -56,7 +56,7 @@ static void fence(struct ms_heap *heap)
         bool in_time = ms_clock_ns() - begin < MS_FENCE_NS;
         bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;
         ms_fence_poll(heap);
-        if (ms_fence_done(heap) >= freed || (!in_time && !returning))
+        if (ms_fence_done(&heap->fence) >= freed || (!in_time && !returning))
             return;
         if (!in_time)
             sched_yield();
@@ -76,12 +76,12 @@ static struct ms_slot *from_heap(struct climb *c)
 static bool before_splitting(struct ms_heap *heap)
 {
     bool may_fence = (ms_budget_may_fence(heap) || ms_backing_on(heap)) && ms_fence_pending(heap);
-    if (!may_fence && !ms_lease_may_flush_runs(heap))
+    if (!may_fence && !ms_lease_may_flush_runs(&heap->cache))
         return false;
     ms_unlock(&heap->lock);
     if (may_fence && ms_fence_close(heap))
         ms_fence_poll(heap);
-    ms_lease_flush_runs(heap);
+    ms_lease_flush_runs(&heap->cache);
     ms_lock(&heap->lock);
     return true;
 }
@@ -91,11 +91,11 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
 {
     uint64_t bytes = request->granted, align = request->align;
     ms_lock(&heap->lock);
-    ms_limbo_retire(heap);
+    ms_limbo_retire(&heap->cache);
     struct ms_fit fit = ms_run_fit(&heap->extents, bytes, align);
     if (fit.bytes > bytes && before_splitting(heap))
         fit = ms_run_fit(&heap->extents, bytes, align);
-    struct ms_slot *slot = ms_lease_carve_fit(heap, request, &fit);
+    struct ms_slot *slot = ms_lease_carve_fit(&heap->cache, request, &fit);
     ms_unlock(&heap->lock);
     return slot;
 }
@@ -125,7 +125,7 @@ static struct ms_slot *behind_a_fence(struct climb *c)
 
 static struct ms_slot *in_all_caches(struct climb *c)
 {
-    ms_lease_flush(c->heap);
+    ms_lease_flush(&c->heap->cache);
     return from_heap(c);
 }
 
@@ -228,8 +228,8 @@ static struct ms_slot *of_another(struct climb *c, struct ms_flow *other)
     if (idle)
         return slot;
     c->busy = true;
-    struct ms_lease *lease = ms_lease_lock(other->heap);
-    ms_lease_put_ready(other->heap, lease, slot);
+    struct ms_lease *lease = ms_lease_lock(&other->heap->cache);
+    ms_lease_put_ready(&other->heap->cache, lease, slot);
     ms_lease_unlock(lease);
     return NULL;
 }
@@ -243,7 +243,7 @@ static struct ms_slot *borrow(struct climb *c, bool flush)
     struct ms_slot *slot = NULL;
     for (other = first; other && !slot; other = other->next_of_pool) {
         if (other != flow && flush)
-            ms_lease_flush(other->heap);
+            ms_lease_flush(&other->heap->cache);
         if (other != flow && ms_flow_move(other, flow, c->request))
             slot = from_heap(c);
     }

@@ -190,7 +190,8 @@ static bool may_wait(const struct ms_heap *heap)
 /* Somebody waited in vain for what is still not done. */
 static bool is_suspended(const struct ms_heap *heap)
 {
-    return atomic_load_explicit(&heap->limbo_sums.in_vain, memory_order_relaxed) > ms_fence_done(heap);
+    return atomic_load_explicit(&heap->limbo_sums.in_vain, memory_order_relaxed) >
+           ms_fence_done(&heap->fence);
 }
 
 /* Until ms_heap_leave the context is not ended. */

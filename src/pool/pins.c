@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "pool/internal.h"
-#include "pool/lease.h"
 
 struct pin {
     uint64_t address; /* 0: a free place */
@@ -174,11 +173,11 @@ void ms_pool_unpin(uint64_t address)
     if (!slot)
         return;
     struct ms_heap *heap = slot->run->segment->heap;
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
     if (ms_slot_state(slot) == MS_SLOT_PINNED) {
         atomic_fetch_sub_explicit(&heap->pinned_bytes, slot->run->slot_bytes, memory_order_relaxed);
         let_go(slot);
-        ms_lease_put(heap, lease, slot);
+        ms_lease_put(&heap->cache, lease, slot);
     }
     ms_lease_unlock(lease);
 }

@@ -10,8 +10,8 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
-#include "pool/lease.h"
-#include "pool/near.h"
+#include "pool/internal.h"
+#include "pool/space/near.h"
 #include "pool/wait.h"
 
 MS_TLS uint64_t ms_pool_latest_address;
@@ -75,6 +75,20 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     return true;
 }
 
+/* What the record and the second half of a free take of one that is freed. */
+static MS_INLINE void describe_dying(const struct ms_slot *slot, struct ms_pool_block *b)
+{
+    const struct ms_run *run = slot->run;
+    struct ms_heap *heap = run->segment->heap;
+    b->address = ms_slot_address(slot);
+    b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
+    b->granted = run->slot_bytes;
+    b->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
+    b->own_heap = heap;
+    b->own_item = (uintptr_t)slot;
+    b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
+}
+
 /* What recording one takes that was given. */
 static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot *slot,
                                      struct ms_pool_block *b)
@@ -91,7 +105,7 @@ static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block 
     const struct ms_run *run = slot->run;
     const struct ms_segment *segment = run->segment;
     describe_given(segment->heap, slot, b);
-    ms_pool_describe_dying(slot, b);
+    describe_dying(slot, b);
     b->pinned = b->in_order = b->over = false;
     b->segment_address = segment->address;
     b->segment_bytes = segment->bytes;
@@ -132,7 +146,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     }
     bool hit = misses == atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     struct ms_heap *home = slot->run->segment->heap; /* a flow may have it of another */
-    struct ms_lease *lease = ms_lease_lock(home);
+    struct ms_lease *lease = ms_lease_lock(&home->cache);
     enum ms_pool_tier tier = ms_tier_of(slot->run);
     bear(lease, slot, request->requested, slot->run->slot_bytes);
     if (hit && home == heap)
@@ -140,7 +154,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     describe(slot, block_p);
     ms_lease_unlock(lease);
     if (MS_UNLIKELY(hit && home != heap)) { /* whose request it was */
-        lease = ms_lease_lock(heap);
+        lease = ms_lease_lock(&heap->cache);
         ms_count(&lease->hits[tier], 1);
         ms_lease_unlock(lease);
     }
@@ -151,7 +165,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot,
                               uint64_t bytes)
 {
-    ms_lease_put(heap, lease, slot);
+    ms_lease_put(&heap->cache, lease, slot);
     lease->unweighed += bytes;
     return ms_lease_worth_telling(lease);
 }
@@ -168,7 +182,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
     bool alive = atomic_load_explicit(&heap->life, memory_order_acquire) == block->own_life;
     *weigh_p = 0;
     if (MS_LIKELY(alive)) {
@@ -178,7 +192,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
         if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
             ms_slot_set(slot, MS_SLOT_PINNED);
         else if (at_once)
-            ms_lease_put_ready(heap, lease, slot);
+            ms_lease_put_ready(&heap->cache, lease, slot);
         else
             *weigh_p = put(heap, lease, slot, block->granted);
     }
@@ -192,8 +206,8 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     struct ms_request request;
     if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request)))
         return MS_POOL_PASSED;
-    struct ms_lease *lease = ms_lease_lock(heap);
-    struct ms_slot *slot = ms_lease_take(heap, lease, &request);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
+    struct ms_slot *slot = ms_lease_take(&heap->cache, lease, &request);
     enum ms_pool_verdict verdict = MS_POOL_SERVED;
     if (MS_LIKELY(slot != NULL)) {
         bear_again(lease, slot, &request);
@@ -228,7 +242,7 @@ struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes)
 void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested,
                   struct ms_pool_block *block_p)
 {
-    struct ms_lease *lease = ms_lease_lock(heap);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
     bear(lease, slot, requested, slot->run->slot_bytes);
     ms_count(&lease->hits[ms_tier_of(slot->run)], 1);
     describe_given(heap, slot, block_p);
@@ -254,8 +268,8 @@ static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_p
         return false;
     if (request.class_index == MS_NO_CLASS)
         return hit_at_hand(heap, &request, block_p);
-    struct ms_lease *lease = ms_lease_lock(heap);
-    struct ms_slot *slot = ms_lease_take(heap, lease, &request);
+    struct ms_lease *lease = ms_lease_lock(&heap->cache);
+    struct ms_slot *slot = ms_lease_take(&heap->cache, lease, &request);
     if (MS_UNLIKELY(!slot)) {
         ms_lease_unlock(lease);
         return hit_at_hand(heap, &request, block_p);
@@ -475,7 +489,7 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
         return false;
     if (MS_LIKELY(block_p->own_set != NULL))
         ms_near_drop(block_p->own_set, block_p->own_way);
-    ms_pool_describe_dying(slot, block_p);
+    describe_dying(slot, block_p);
     return is_still(slot, dying);
 }
 

@@ -19,6 +19,7 @@
 #include "base/compiler.h"
 
 #include "gpu/gpu.h"
+#include "pool/space/tier.h"
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
 enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
@@ -42,9 +43,6 @@ struct ms_pool_policy {
      * 'K'eep, 'S'ingle; 'B'ound of limbo (UINT64_MAX for none), of so many bytes of live memory. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
 };
-
-/** How a segment is used, and what its memory is made of. */
-enum ms_pool_tier { MS_TIER_SLAB, MS_TIER_RUN, MS_TIER_SINGLE, MS_TIER_COUNT };
 
 /** States of the bytes that the vendor gave, adding up to them. */
 struct ms_pool_parts {

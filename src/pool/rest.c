@@ -15,7 +15,7 @@
 #include "pool/backing.h"
 #include "pool/flow.h"
 #include "pool/foreign.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "pool/returns.h"
 
 uint64_t ms_pool_rest_allowance(uint64_t live)
@@ -69,7 +69,7 @@ static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
     uint64_t live = ms_heap_live(heap).requested, cached = cached_in(heap, live);
     if (cached > may && heap->source->is_quiet(heap, MS_REST_MOMENT_NS)) {
-        ms_lease_flush(heap);
+        ms_lease_flush(&heap->cache);
         ms_keep_give_back(heap, cached - may, true);
         cached = cached_in(heap, live);
     }

@@ -6,7 +6,7 @@
 
 #include "pool/flow.h"
 #include "pool/foreign.h"
-#include "pool/near.h"
+#include "pool/space/near.h"
 #include "pool/wait.h"
 
 const struct ms_pool_policy *ms_policy;

@@ -40,7 +40,8 @@ static bool take_heaps(uint64_t deadline_ns)
 {
     taken.heaps = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
     for (; taken.leases < taken.heaps * MS_LEASES; taken.leases++) {
-        struct ms_bias *lock = &heap_at(taken.leases / MS_LEASES)->leases[taken.leases % MS_LEASES].lock;
+        struct ms_bias *lock =
+            &heap_at(taken.leases / MS_LEASES)->cache.leases[taken.leases % MS_LEASES].lock;
         if (!ms_bias_lock_within(lock, MS_BIAS_LEASE, left_ms(deadline_ns)))
             return false;
     }
@@ -48,7 +49,7 @@ static bool take_heaps(uint64_t deadline_ns)
         struct ms_heap *heap = heap_at(taken.plain);
         if (!ms_lock_within(&heap->lock, left_ms(deadline_ns)))
             return false;
-        heap->stopped_done = ms_fence_done(heap);
+        heap->stopped_done = ms_fence_done(&heap->fence);
     }
     return true;
 }
@@ -70,7 +71,8 @@ static void give_all(void)
     while (taken.plain > 0)
         ms_unlock(&heap_at(--taken.plain)->lock);
     while (taken.leases-- > 0)
-        ms_bias_unlock_plainly(&heap_at(taken.leases / MS_LEASES)->leases[taken.leases % MS_LEASES].lock);
+        ms_bias_unlock_plainly(
+            &heap_at(taken.leases / MS_LEASES)->cache.leases[taken.leases % MS_LEASES].lock);
     if (taken.table)
         ms_unlock(&ms_heap_table_lock);
     taken.leases = 0;
@@ -101,4 +103,9 @@ void ms_stop_reset(void)
     ms_pool_is_stopped = false;
     memset(&taken, 0, sizeof(taken));
     atomic_flag_clear(&in_use);
+}
+
+uint64_t ms_stop_done(const struct ms_heap *heap)
+{
+    return ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(&heap->fence);
 }

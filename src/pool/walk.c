@@ -7,7 +7,6 @@
 
 #include "pool/internal.h"
 #include "pool/foreign.h"
-#include "pool/lease.h"
 
 typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
 
@@ -110,7 +109,7 @@ void ms_pool_walk(tell_func tell, void *arg)
     struct ms_heap *heap;
     for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         ms_heap_lock_all(heap);
-        ms_lease_settle(heap);
+        ms_lease_settle(&heap->cache, ms_stop_done(heap));
         for (const struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next)
             walk_segment(heap, segment, tell, arg);
         ms_heap_unlock_all(heap);

@@ -208,12 +208,12 @@ static uint64_t items_of_bags(const struct ms_heap *heap)
     uint64_t items = 0;
     for (int i = 0; i < MS_LEASES; i++) {
         for (int k = 0; k < MS_CLASSES; k++) {
-            const struct ms_magazine *m = &heap->leases[i].magazines[k];
+            const struct ms_magazine *m = &heap->cache.leases[i].magazines[k];
             items += (m->ready ? m->ready->count : 0) + (m->freed ? m->freed->count : 0);
         }
-        items += heap->leases[i].runs ? heap->leases[i].runs->count : 0;
+        items += heap->cache.leases[i].runs ? heap->cache.leases[i].runs->count : 0;
     }
-    for (const struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
+    for (const struct ms_bag *bag = heap->cache.limbo; bag; bag = bag->next)
         items += bag->count;
     return items;
 }
@@ -224,12 +224,12 @@ static uint64_t newest_of_bags(const struct ms_heap *heap)
     uint64_t newest = 0;
     for (int i = 0; i < MS_LEASES; i++) {
         for (int k = 0; k <= MS_CLASSES; k++) {
-            const struct ms_lease *lease = &heap->leases[i];
+            const struct ms_lease *lease = &heap->cache.leases[i];
             const struct ms_bag *bag = k < MS_CLASSES ? lease->magazines[k].freed : lease->runs;
             newest = bag && bag->count && bag->epoch > newest ? bag->epoch : newest;
         }
     }
-    for (const struct ms_bag *bag = heap->limbo; bag; bag = bag->next)
+    for (const struct ms_bag *bag = heap->cache.limbo; bag; bag = bag->next)
         newest = bag->epoch > newest ? bag->epoch : newest;
     return newest;
 }
@@ -238,8 +238,8 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
 {
     uint64_t granted = 0, requested = 0;
     for (int i = 0; i < MS_LEASES; i++) {
-        granted += atomic_load_explicit(&heap->leases[i].granted, memory_order_relaxed);
-        requested += atomic_load_explicit(&heap->leases[i].requested, memory_order_relaxed);
+        granted += atomic_load_explicit(&heap->cache.leases[i].granted, memory_order_relaxed);
+        requested += atomic_load_explicit(&heap->cache.leases[i].requested, memory_order_relaxed);
     }
     MUST(granted == sums->live && requested == sums->requested,
          "live blocks do not add up to what leases count");
@@ -257,7 +257,7 @@ static const char *check_counters(const struct ms_heap *heap, const struct sums 
     MUST(heap->flow ||
              (ms_timeline_covered(&fence->time) < fence->time.now && fence->freed <= fence->time.now),
          "epochs are out of order");
-    MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(heap),
+    MUST(heap->flow || newest_of_bags(heap) <= ms_fence_freed(&heap->fence),
          "something waits for an epoch that tags nothing");
     return NULL;
 }

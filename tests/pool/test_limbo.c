@@ -164,8 +164,8 @@ static void test_exempt(void)
 {
     uint64_t blocks[40];
     bounded(64 * MIB);
-    take_all(blocks, 40, 16 * MIB);
     fake_policy.free_rule = MS_POOL_IMMEDIATE;
+    take_all(blocks, 40, 16 * MIB);
     is_int(free_behind_work(blocks, 10), 0, "there is no limbo where memory is used again at once");
     bounded(64 * MIB);
     take_all(blocks, 40, 16 * MIB);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "fake.h"
-#include "pool/near.h"
+#include "pool/space/near.h"
 #include "pool/pool.h"
 #include "tap.h"
 

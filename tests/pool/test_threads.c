@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "fake.h"
-#include "pool/lease.h"
+#include "pool/internal.h"
 #include "tap.h"
 
 enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };
@@ -152,8 +152,9 @@ static void test_on_its_way(void)
     ms_pool_walk(see, &seen);
     is_u64(f.parts.limbo, 0, "where no figure counts it");
     is_u64(seen.limbo, 0, "nor any piece");
-    struct ms_lease *lease = ms_lease_lock(block.own_heap);
-    ms_lease_put_ready(block.own_heap, lease, slot);
+    struct ms_cache *cache = &((struct ms_heap *)block.own_heap)->cache;
+    struct ms_lease *lease = ms_lease_lock(cache);
+    ms_lease_put_ready(cache, lease, slot);
     ms_lease_unlock(lease);
 }
 

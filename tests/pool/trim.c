@@ -5,7 +5,6 @@
 
 #include "pool/foreign.h"
 #include "pool/internal.h"
-#include "pool/lease.h"
 #include "checks.h"
 
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
@@ -15,7 +14,7 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
     for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
         ms_fence_close(heap);
         ms_fence_poll(heap);
-        ms_lease_flush(heap);
+        ms_lease_flush(&heap->cache);
         uint64_t live = ms_heap_live(heap).requested;
         ms_lock(&heap->lock);
         uint64_t reserved = heap->reserved_bytes;

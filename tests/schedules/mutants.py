@@ -4,7 +4,7 @@
 those that take back what a commit mended, by which the name ends; `weak` show in no sequentially consistent memory.
 """
 BIAS_C, BIAS_H, LOCK_H = "src/base/bias.c", "src/base/bias.h", "src/base/lock.h"
-POOL, INTERNAL, LEASE, FENCE, LIMBO, HIT = ("src/pool/%s" % name for name in ("pool.c", "internal.h", "lease.c", "fence.c", "limbo.c", "hit.c"))
+POOL, EPOCHS, LEASE, FENCE, LIMBO, HIT = ("src/pool/%s" % name for name in ("pool.c", "clock/epochs.h", "cache/lease.c", "fence.c", "limbo.c", "hit.c"))
 MUTANTS = (
     ("leaving-1beca02", "src/pool/flow.c", " || atomic_load(&flow->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/flow_move.c",
@@ -17,8 +17,8 @@ MUTANTS = (
      "b->peers[device] = (uint8_t)after", "peers", "history"),
     ("on-its-way-0a36434", "src/pool/ladder.c", "        ms_slot_set(slot, MS_SLOT_READY);\n    ms_lease_unlock(lease);\n    return slot;",
      "        ;\n    ms_lease_unlock(lease);\n    return slot;", "on-its-way", "history"),
-    ("while-stopped-aeea646", LEASE, "ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(heap)", "ms_fence_done(heap)", "limbo-stopped", "history"),
-    ("two-tags-c90623a", INTERNAL,
+    ("while-stopped-aeea646", "src/pool/stop.c", "ms_pool_is_stopped ? heap->stopped_done : ms_fence_done(&heap->fence)", "ms_fence_done(&heap->fence)", "limbo-stopped", "history"),
+    ("two-tags-c90623a", EPOCHS,
      "    while (MS_UNLIKELY(freed < open) &&\n           !atomic_compare_exchange_weak_explicit(&fence->freed, &freed, open, memory_order_relaxed,\n"
      "                                                  memory_order_relaxed)) {\n    }",
      "    if (freed < open)\n        atomic_store_explicit(&fence->freed, open, memory_order_relaxed);", "limbo epochs", "history"),
@@ -54,7 +54,7 @@ MUTANTS = (
      "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n", "small-returns small-returns-twice", "plain"),
     ("stream-named-first", "src/pool/stream.c", "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    stream->device = device;\n",
      "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    stream->device = device;\n", "small-legacy-met", "plain"),
-    ("room-not-fenced", "src/pool/keep.c", "    ms_fence_close(heap);\n    ms_fence_poll(heap);\n    ms_lease_flush(heap);", "    ms_fence_poll(heap);\n    ms_lease_flush(heap);", "small-room-elsewhere", "plain"),
+    ("room-not-fenced", "src/pool/keep.c", "    ms_fence_close(heap);\n    ms_fence_poll(heap);\n    ms_lease_flush(&heap->cache);", "    ms_fence_poll(heap);\n    ms_lease_flush(&heap->cache);", "small-room-elsewhere", "plain"),
     ("room-missed-under-way", "src/pool/ladder.c", " || ms_returns_since(c->heap->device, c->ended)", "", "small-room-goes-back", "plain"),
     ("room-missed-ended", "src/pool/ladder.c", " && !ended)\n        return NULL;", ")\n        return NULL;", "small-room-goes-back", "plain"),
     ("room-seen-behind-request", "src/pool/ladder.c", "    c->ended = ms_returns_ended(c->heap->device);\n    return ms_grow(c->heap, c->request, &c->status);",
@@ -90,7 +90,7 @@ MUTANTS = (
      "    atomic_store(&heap->fence.time.now, epoch + 1);", "limbo epochs", "plain"),
     ("epoch-after-record", FENCE, "    uint64_t epoch = ms_limbo_next_epoch(heap);\n    *said = mark(heap, epoch);",
      "    *said = mark(heap, atomic_load(&heap->fence.time.now));\n    uint64_t epoch = ms_limbo_next_epoch(heap);", "covered", "plain"),
-    ("tag-of-next", "src/pool/lease.h", "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
+    ("tag-of-next", "src/pool/cache/lease.h", "    bag->epoch = epoch;\n    bag->items[bag->count++] = slot;\n}", "    bag->epoch = epoch - 1;\n    bag->items[bag->count++] = slot;\n}", "limbo epochs", "plain"),
     ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->stamp, &stamp, dying, memory_order_seq_cst,\n"
      "                                                           memory_order_relaxed)\n",
      "                   (atomic_store(&slot->stamp, dying), true)\n", "twice", "plain"),
@@ -99,7 +99,7 @@ MUTANTS = (
     ("capture-not-asked", FENCE, "    if (ms_fence_captured(heap) ||\n        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;",
      "    if (atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;", "captures", "plain"),
     ("pins-unlocked", "src/pool/pins.c", "    ms_lock(&lock);\n    struct pin *pin = find(block.address);", "    struct pin *pin = find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
-    ("released-unlocked", LEASE, "    ms_lock(&heap->lock);\n    ms_limbo_retire(heap);\n    ms_unlock(&heap->lock);\n}", "    ms_limbo_retire(heap);\n}", "returned limbo", "plain"),
+    ("released-unlocked", LEASE, "    ms_lock(cache->lock);\n    ms_limbo_retire(cache);\n    ms_unlock(cache->lock);\n}", "    ms_limbo_retire(cache);\n}", "returned limbo", "plain"),
     ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    /* Blocks",
      "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
@@ -126,7 +126,7 @@ MUTANTS = (
     ("both-no-fence", BIAS_C, "    atomic_thread_fence(memory_order_seq_cst);\n    bool own", "    bool own", "bias-pair-asked", "weak"),
     ("stream-named-relaxed", "src/pool/stream.c", "    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    return stream;", "    atomic_store_explicit(&stream->handle, handle, memory_order_relaxed);\n    return stream;", "small-legacy-met", "weak"),
     ("bias-no-fence", BIAS_C, "        fence_all();\n", "", "bias", "weak"),
-    ("born-relaxed", "src/pool/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
+    ("born-relaxed", "src/pool/cache/lease.h", "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_release);",
      "    atomic_store_explicit(&slot->stamp, lease->serial++ << MS_STATE_BITS | MS_SLOT_LIVE,\n                          memory_order_relaxed);", "grown", "weak"),
     ("heap-relaxed", "src/pool/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("flows-relaxed", "src/pool/flow.c", "atomic_store_explicit(&pool->flows, flow, memory_order_release)", "atomic_store_explicit(&pool->flows, flow, memory_order_relaxed)", "streams-first", "weak"),

@@ -63,11 +63,11 @@ CRASHES = (
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
 )
 NONE = (
-    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_part_owner(&heap->leases[i].lock);\n", "        (void)0;\n",
+    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_part_owner(&heap->cache.leases[i].lock);\n", "        (void)0;\n",
      "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared; what is parted before is that no more is served"),
     ("both-enter-relaxed", "src/base/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
      "a thread that finds its two its own has found them so behind a fence, and nobody was inside since"),
-    ("near-relaxed", "src/pool/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first",
+    ("near-relaxed", "src/pool/space/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first",
      "the kernel has mapped the new table before, and it holds zeroes that nobody wrote; how far a hash is shifted is in the same word"),
     ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),

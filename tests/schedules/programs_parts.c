@@ -10,7 +10,6 @@
 #include "fake.h"
 #include "pool/foreign.h"
 #include "pool/internal.h"
-#include "pool/lease.h"
 #include "programs.h"
 
 /* --- what was freed by the end of an epoch, while a later one takes its place -----------------------------
@@ -220,7 +219,7 @@ static void prepare_returning(void)
     ms_pool_free_begin(idle.address, &idle, &status);
     ms_pool_free_end(&idle);
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX - 1, true);
-    ms_lease_flush(ms_heap_of((uintptr_t)context));
+    ms_lease_flush(&ms_heap_of((uintptr_t)context)->cache);
     ms_pool_free_begin(block.address, &block, &status);
     ms_pool_free_end(&block);
     fake_on_return = take_long;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/records.h"
 #include "base/lock.h"
+#include "base/records.h"
 #include "pool/space/tables.h"
 #include "pool/space/units.h"
 

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "pool/internal.h"
-#include "pool/near.h"
+#include "base/lock.h"
+#include "pool/space/near.h"
 
 enum {
     FIRST_BITS = 11,

@@ -1,31 +1,71 @@
-/* lease.h - what a thread has at hand: a lease of a heap, with magazines of small blocks and what it freed of
- * others.
+/* lease.h - what threads have at hand: leases of a heap's cache, with magazines of small blocks and what was
+ * freed of others; see lease.c.
  *
- * Floor 2, the pool's rooms alone. Ranks, who may hold what, and struct ms_lease are in internal.h. */
-#ifndef MS_POOL_LEASE_H
-#define MS_POOL_LEASE_H
+ * Floor 2, the pool's cache, above its bytes and its clock. Ranks and who may hold what are in internal.h. */
+#ifndef MS_POOL_CACHE_LEASE_H
+#define MS_POOL_CACHE_LEASE_H
 
-#include "pool/internal.h"
+#include "base/bias.h"
+#include "base/count.h"
+#include "pool/cache/bag.h"
+#include "pool/clock/epochs.h"
+#include "pool/space/extents.h"
+#include "pool/space/tier.h"
+
+enum { MS_LEASES = 32 };
+
+/** Blocks of a class. */
+struct ms_magazine {
+    struct ms_bag *ready, *freed;
+};
+
+/** A thread's cache for as long as it holds the lock. Counters are summed over all leases; each may wrap
+ * below zero. */
+struct ms_lease {
+    struct ms_bias lock;
+    uint64_t bags; /* magazines that may have a bag, by bits */
+    uint64_t serial, serial_end;
+    _Atomic uint64_t requested, granted; /* of live blocks */
+    uint64_t unweighed;                  /* went into limbo, and the heap does not know yet */
+    _Atomic uint64_t allocs, frees, hits[MS_TIER_COUNT];
+    struct ms_bag *runs; /* blocks without a class that were freed in one epoch */
+    struct ms_magazine magazines[MS_CLASSES];
+} MS_CACHELINE;
+
+/** A heap's. What is not in a lease is under the heap's lock. */
+struct ms_cache {
+    /* The heap's own: its lock, what it has of bytes, and when what is freed is over. */
+    struct ms_lock *lock;
+    struct ms_extents *extents;
+    struct ms_fence *fence;
+    /* Bags that no lease holds, oldest first. */
+    struct ms_bag *limbo, **limbo_end;
+    /* Leases that have bags of classes, and of runs, by bits; changed under the lease's lock, looked at
+     * without. */
+    _Atomic uint32_t with_bags, with_runs;
+    _Atomic uint64_t runs_over; /* what was over when bags of runs were emptied last: an epoch */
+    struct ms_lease leases[MS_LEASES];
+};
 
 extern MS_TLS uint32_t ms_last_lease;  /* index + 1 */
 extern _Atomic uint64_t ms_leases_met; /* of those from here on no thread ever had one, in any heap */
-struct ms_lease *ms_lease_lock_another(struct ms_heap *heap);
+struct ms_lease *ms_lease_lock_another(struct ms_cache *cache);
 /** Lease locked, nothing ready: out of what was freed, if that is over by now; else NULL. */
-struct ms_slot *ms_lease_take_exchanged(struct ms_heap *heap, struct ms_magazine *m);
-/** A lease of the heap, locked. */
-static inline struct ms_lease *ms_lease_lock(struct ms_heap *heap)
+struct ms_slot *ms_lease_take_exchanged(struct ms_cache *cache, struct ms_magazine *m);
+/** A lease of the cache, locked. */
+static inline struct ms_lease *ms_lease_lock(struct ms_cache *cache)
 {
     uint32_t last = ms_last_lease;
-    if (MS_LIKELY(last && ms_bias_try(&heap->leases[last - 1].lock, MS_BIAS_LEASE)))
-        return &heap->leases[last - 1];
-    return ms_lease_lock_another(heap);
+    if (MS_LIKELY(last && ms_bias_try(&cache->leases[last - 1].lock, MS_BIAS_LEASE)))
+        return &cache->leases[last - 1];
+    return ms_lease_lock_another(cache);
 }
 static inline void ms_lease_unlock(struct ms_lease *lease)
 {
     ms_bias_unlock(&lease->lock, MS_BIAS_LEASE);
 }
 /** Lease locked: a block that is ready, else NULL; none is that has no class. */
-static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_lease *lease,
+static inline struct ms_slot *ms_lease_take(struct ms_cache *cache, struct ms_lease *lease,
                                             const struct ms_request *request)
 {
     if (request->class_index == MS_NO_CLASS)
@@ -34,7 +74,7 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
     struct ms_bag *bag = m->ready;
     uint32_t left = bag ? bag->count : 0;
     if (MS_UNLIKELY(!left))
-        return ms_lease_take_exchanged(heap, m);
+        return ms_lease_take_exchanged(cache, m);
     struct ms_slot *slot = bag->items[--left];
     bag->count = left;
     if (MS_LIKELY(left))
@@ -42,49 +82,28 @@ static inline struct ms_slot *ms_lease_take(struct ms_heap *heap, struct ms_leas
     return slot;
 }
 /** Lease locked, takes the heap's lock: from memory that the heap has already, else NULL. */
-struct ms_slot *ms_lease_refill(struct ms_heap *heap, struct ms_lease *lease,
+struct ms_slot *ms_lease_refill(struct ms_cache *cache, struct ms_lease *lease,
                                 const struct ms_request *request);
 /** Heap's lock held: a block without a class, out of what no lease has; or NULL. */
-struct ms_slot *ms_lease_carve(struct ms_heap *heap, const struct ms_request *request);
+struct ms_slot *ms_lease_carve(struct ms_cache *cache, const struct ms_request *request);
 /** ... that need not be a segment of its own, of what was found to fit it (ms_run_fit). */
-struct ms_slot *ms_lease_carve_fit(struct ms_heap *heap, const struct ms_request *request,
+struct ms_slot *ms_lease_carve_fit(struct ms_cache *cache, const struct ms_request *request,
                                    const struct ms_fit *fit);
 /** Lease locked: a block that was freed and may be handed out at once. */
-void ms_lease_put_ready(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
+void ms_lease_put_ready(struct ms_cache *cache, struct ms_lease *lease, struct ms_slot *slot);
 /** Everything that leases hold goes back to where it came from; what is not retired, into the heap's
  * limbo. */
-void ms_lease_flush(struct ms_heap *heap);
+void ms_lease_flush(struct ms_cache *cache);
 /** ... of blocks without a class, as far as it is over. */
-void ms_lease_flush_runs(struct ms_heap *heap);
+void ms_lease_flush_runs(struct ms_cache *cache);
 /** Whether that may find something: more is over than when it was done last. */
-static inline bool ms_lease_may_flush_runs(const struct ms_heap *heap)
+static inline bool ms_lease_may_flush_runs(const struct ms_cache *cache)
 {
-    uint64_t done = ms_fence_done(heap);
-    return done == UINT64_MAX || done != atomic_load_explicit(&heap->runs_over, memory_order_relaxed);
+    uint64_t done = ms_fence_done(cache->fence);
+    return done == UINT64_MAX || done != atomic_load_explicit(&cache->runs_over, memory_order_relaxed);
 }
 /** Bags of the heap's limbo that are retired. Heap's lock held. */
-void ms_limbo_retire(struct ms_heap *heap);
-static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_run *run)
-{
-    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        return MS_TIER_SINGLE;
-    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
-        return MS_TIER_SINGLE;
-    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
-}
-/** What the record and the second half of a free take of one that is freed. */
-static MS_INLINE void ms_pool_describe_dying(const struct ms_slot *slot, struct ms_pool_block *block_p)
-{
-    const struct ms_run *run = slot->run;
-    struct ms_heap *heap = run->segment->heap;
-    block_p->address = ms_slot_address(slot);
-    block_p->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
-    block_p->granted = run->slot_bytes;
-    block_p->ticket = atomic_load_explicit(&slot->ticket, memory_order_relaxed);
-    block_p->own_heap = heap;
-    block_p->own_item = (uintptr_t)slot;
-    block_p->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
-}
+void ms_limbo_retire(struct ms_cache *cache);
 /** Lease locked, with a serial left: the slot becomes a live block. */
 static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot, uint64_t requested,
                                    uint64_t granted, uint32_t ticket)
@@ -98,11 +117,11 @@ static MS_INLINE void ms_slot_bear(struct ms_lease *lease, struct ms_slot *slot,
     ms_count(&lease->allocs, 1);
 }
 /** Lease locked: it has something that is worth a visit for whoever is short of memory. */
-static MS_INLINE void ms_lease_tell(_Atomic uint32_t *leases, const struct ms_heap *heap,
+static MS_INLINE void ms_lease_tell(_Atomic uint32_t *leases, const struct ms_cache *cache,
                                     const struct ms_lease *lease)
 {
     _Static_assert(MS_LEASES <= 32, "a bit for each");
-    uint32_t bit = 1u << (lease - heap->leases);
+    uint32_t bit = 1u << (lease - cache->leases);
     if (!(atomic_load_explicit(leases, memory_order_relaxed) & bit))
         atomic_fetch_or_explicit(leases, bit, memory_order_release);
 }
@@ -118,16 +137,16 @@ static inline void ms_bag_put(struct ms_bag *bag, struct ms_slot *slot, uint64_t
     ms_bag_add(bag, slot, epoch);
 }
 /** Lease locked: a block that was freed, in the epoch that is open. */
-void ms_lease_put_somewhere(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot);
-static MS_INLINE void ms_lease_put(struct ms_heap *heap, struct ms_lease *lease, struct ms_slot *slot)
+void ms_lease_put_somewhere(struct ms_cache *cache, struct ms_lease *lease, struct ms_slot *slot);
+static MS_INLINE void ms_lease_put(struct ms_cache *cache, struct ms_lease *lease, struct ms_slot *slot)
 {
     unsigned class_index = slot->run->class_index;
     struct ms_bag *bag = class_index < MS_CLASSES ? lease->magazines[class_index].freed : NULL;
     if (MS_LIKELY(bag && bag->count < MS_BAG_ITEMS)) {
-        ms_bag_put(bag, slot, ms_fence_tag(heap));
+        ms_bag_put(bag, slot, ms_fence_tag(cache->fence));
         return;
     }
-    ms_lease_put_somewhere(heap, lease, slot);
+    ms_lease_put_somewhere(cache, lease, slot);
 }
 /** Lease locked: what it has freed that limbo was not told of, if that is worth it; else 0. */
 static MS_INLINE uint64_t ms_lease_worth_telling(struct ms_lease *lease)
@@ -138,7 +157,8 @@ static MS_INLINE uint64_t ms_lease_worth_telling(struct ms_lease *lease)
     lease->unweighed = 0;
     return bytes;
 }
-/** With all locks held: slots in magazines get the state that is true now. Returns the bytes in limbo. */
-uint64_t ms_lease_settle(struct ms_heap *heap);
+/** With all locks held: slots in magazines get the state that is true where epochs up to `done` are over.
+ * Returns the bytes in limbo. */
+uint64_t ms_lease_settle(struct ms_cache *cache, uint64_t done);
 
 #endif
