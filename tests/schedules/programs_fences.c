@@ -12,7 +12,8 @@
 #include "programs.h"
 #include "streams.h"
 
-enum { BYTES = 1 << 20, LOOKS = 2 };
+/* The largest of the classes: a span is one block, and the next request has what was freed, if it may. */
+enum { BYTES = 1 << 16, LOOKS = 2 };
 #define FIRST ((uint64_t)0x600000000000) /* where the streams' driver has nothing */
 #define STEP  ((uint64_t)64 << 20)
 #define MIB   ((uint64_t)1 << 20)

@@ -32,9 +32,6 @@ CALLS_PROGRAM(twice, 256, false, "t0 t3 t6", "d0 d3 d6", "d3 d0 d6", "")
 CALLS_PROGRAM(visited, 32, false, "2 t3 t6 g3 g6", "2 k", "m x t6", "t7 g7 t4")
 CALLS_PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
 CALLS_PROGRAM(forked_long, 4096, true, "b t3 t6 i", "g6 t4 g3 t3 m", "t7 F t6 g6 i t3 s", "")
-/* Those that a mistake needs, and nothing else: a freed block on its way to who asked; an event before the
- * free that it is to cover. */
-CALLS_PROGRAM(on_its_way, 256, false, "t4 i g4 f", "t4", "o", "")
 
 /* --- random words -----------------------------------------------------------------------------------------
  */
@@ -105,7 +102,6 @@ const struct program heap_programs[] = {
     CALLS_ROW(visited, "visited", "a context ends while others make room in it"),
     CALLS_ROW(forked, "forked", "one forks in the middle of what others do"),
     CALLS_ROW(forked_long, "forked-long", "... where memory is mapped by handles of several pages"),
-    CALLS_ROW(on_its_way, "on-its-way", "the pool is stopped while a freed block is on its way to who asked"),
     CALLS_ROW(words, "calls", "random calls: calls:SEED"),
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };

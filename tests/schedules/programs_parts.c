@@ -70,6 +70,9 @@ static CUresult query(CUevent event)
     return status;
 }
 
+/* The largest of the classes: a span is one block, and the next request has what was freed, if it may. */
+enum { BYTES = MS_SLAB_MAX_BYTES };
+
 static void prepare_function(void)
 {
     struct ms_pool_block block;
@@ -79,7 +82,7 @@ static void prepare_function(void)
     gpu.event_query = query;
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(&gpu, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
+    ms_pool_alloc(&gpu, (uintptr_t)context, 0, BYTES, &block, &status);
     address = block.address;
     fake_issue(context);
     ms_pool_free_begin(address, &block, &status);
@@ -115,8 +118,8 @@ static void prepare_covered(void)
     const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, MS_MIB, &other, &status);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, MS_MIB, &block, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &other, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
     late = block.address;
     fake_issue(context);
     ms_pool_free_begin(other.address, &other, &status);
@@ -144,7 +147,7 @@ static void cover(void *arg)
     ms_pool_epoch_done((uintptr_t)context, 1, true);
     context->done = 1;
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX, false);
-    while (ms_pool_hit((uintptr_t)context, MS_MIB, &block)) {
+    while (ms_pool_hit((uintptr_t)context, BYTES, &block)) {
         if (block.address == late && context->done < late_work)
             engine_fail("work is still at the memory at %#llx", (unsigned long long)late);
         if (block.address == late)
@@ -168,7 +171,7 @@ static void take(void *arg)
     fake_set_current(context);
     for (unsigned i = 0; i < 4; i++) {
         engine_point(__builtin_return_address(0));
-        if (ms_pool_hit((uintptr_t)context, 3 * MS_MIB, &block) && block.address == address) {
+        if (ms_pool_hit((uintptr_t)context, BYTES, &block) && block.address == address) {
             if (memory != 1)
                 engine_fail("what the work has written is not there");
             memory = 2;
@@ -182,6 +185,65 @@ static void start_function(void)
     engine_task(work, NULL);
     engine_task(trim, NULL);
     engine_task(take, NULL);
+}
+
+/* --- blocks that were in limbo, and are over: the pool is stopped while one is on its way to who asked ----- */
+
+/* Blocks of two classes are in bags of the heap's, which are over. */
+static void prepare_retired(void)
+{
+    struct ms_pool_block block, small;
+    int status = 0;
+    const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
+    context = fake_context(0);
+    fake_set_current(context);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 1, &small, &status);
+    fake_issue(context);
+    ms_pool_free_begin(block.address, &block, &status);
+    ms_pool_free_end(&block);
+    ms_pool_free_begin(small.address, &small, &status);
+    ms_pool_free_end(&small);
+    struct ms_heap *of = ms_heap_of((uintptr_t)context);
+    ms_fence_close(of);
+    ms_lease_flush(&of->cache);
+    fake_finish(context);
+    ms_fence_poll(of);
+    address = block.address;
+    ms_bias_start();
+}
+
+static void take_it(void *arg)
+{
+    struct ms_pool_block block;
+    (void)arg;
+    fake_set_current(context);
+    if (!ms_pool_hit((uintptr_t)context, BYTES, &block) || block.address != address)
+        engine_fail("a request has not what is over");
+}
+
+static void stop(void *arg)
+{
+    (void)arg;
+    calls_stop();
+}
+
+static void start_on_its_way(void)
+{
+    engine_task(take_it, NULL);
+    engine_task(stop, NULL);
+}
+
+static void empty_bags(void *arg)
+{
+    (void)arg;
+    ms_lease_flush(&ms_heap_of((uintptr_t)context)->cache);
+}
+
+static void start_retired(void)
+{
+    engine_task(empty_bags, NULL);
+    engine_task(empty_bags, NULL);
 }
 
 /* --- memory goes back, which is all that the context is busy with, while what is in limbo is asked for -----
@@ -370,6 +432,9 @@ const struct program parts_programs[] = {
      calls_check, RIGHT},
     {"host-function", "memory that work of the host's has written is handed out when that is over",
      prepare_function, start_function, calls_check, RIGHT},
+    {"on-its-way", "the pool is stopped while a freed block is on its way to who asked", prepare_retired,
+     start_on_its_way, calls_check, RIGHT},
+    {"retired", "two empty what came out of limbo", prepare_retired, start_retired, calls_check, RIGHT},
     {"returning", "what is in limbo is asked for while memory goes back", prepare_returning, start_returning,
      check_returning, RIGHT},
     {"small-first-heap", "two make the heap of a context", prepare_heap, start_heap, check_heap, RIGHT},
