@@ -187,7 +187,8 @@ static void start_function(void)
     engine_task(take, NULL);
 }
 
-/* --- blocks that were in limbo, and are over: the pool is stopped while one is on its way to who asked ----- */
+/* --- blocks that were in limbo, and are over --------------------------------------------------------------
+ */
 
 /* Blocks of two classes are in bags of the heap's, which are over. */
 static void prepare_retired(void)
