@@ -70,6 +70,14 @@ static CUresult query(CUevent event)
     return status;
 }
 
+static void give(uint64_t freed)
+{
+    struct ms_pool_block block;
+    int status = 0;
+    ms_pool_free_begin(freed, &block, &status);
+    ms_pool_free_end(&block);
+}
+
 /* The largest of the classes: a span is one block, and the next request has what was freed, if it may. */
 enum { BYTES = MS_SLAB_MAX_BYTES };
 
@@ -85,8 +93,7 @@ static void prepare_function(void)
     ms_pool_alloc(&gpu, (uintptr_t)context, 0, BYTES, &block, &status);
     address = block.address;
     fake_issue(context);
-    ms_pool_free_begin(address, &block, &status);
-    ms_pool_free_end(&block);
+    give(address);
     ms_bias_start();
 }
 
@@ -122,20 +129,16 @@ static void prepare_covered(void)
     ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
     late = block.address;
     fake_issue(context);
-    ms_pool_free_begin(other.address, &other, &status);
-    ms_pool_free_end(&other);
+    give(other.address);
     ms_bias_start();
 }
 
 static void free_late(void *arg)
 {
-    struct ms_pool_block block;
-    int status = 0;
     (void)arg;
     fake_issue(context);
     late_work = context->issued;
-    ms_pool_free_begin(late, &block, &status);
-    ms_pool_free_end(&block);
+    give(late);
 }
 
 /* The work that was issued first is done, and what was freed by then is taken. */
@@ -201,10 +204,8 @@ static void prepare_retired(void)
     ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
     ms_pool_alloc(driver, (uintptr_t)context, 0, 1, &small, &status);
     fake_issue(context);
-    ms_pool_free_begin(block.address, &block, &status);
-    ms_pool_free_end(&block);
-    ms_pool_free_begin(small.address, &small, &status);
-    ms_pool_free_end(&small);
+    give(block.address);
+    give(small.address);
     struct ms_heap *of = ms_heap_of((uintptr_t)context);
     ms_fence_close(of);
     ms_lease_flush(&of->cache);
@@ -279,12 +280,10 @@ static void prepare_returning(void)
     fake_set_current(context);
     ms_pool_alloc(driver, (uintptr_t)context, 0, 20 * MS_MIB, &idle, &status);
     ms_pool_alloc(driver, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
-    ms_pool_free_begin(idle.address, &idle, &status);
-    ms_pool_free_end(&idle);
+    give(idle.address);
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX - 1, true);
     ms_lease_flush(&ms_heap_of((uintptr_t)context)->cache);
-    ms_pool_free_begin(block.address, &block, &status);
-    ms_pool_free_end(&block);
+    give(block.address);
     fake_on_return = take_long;
     fake_on_query = look;
     allocs_before = fake.calls[FAKE_ALLOC];
