@@ -9,8 +9,8 @@
 
 #define MIB ((size_t)1 << 20)
 
-/** The simulator's count of this name (MEMSIM_COUNT=1), or -1 without a simulator. used_bytes is what is taken
- * of the device. */
+/** The simulator's count of this name (MEMSIM_COUNT=1), or -1 without a simulator. used_bytes is what is
+ * taken of the device. */
 __attribute__((unused)) static long long counted(const char *name)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);

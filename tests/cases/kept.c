@@ -1,5 +1,5 @@
-/* kept COUNT MIB [LIVE]: COUNT blocks of MIB each are freed beside one of LIVE MiB that stays; what the device
- * still lacks after a wait is printed. */
+/* kept COUNT MIB [LIVE]: COUNT blocks of MIB each are freed beside one of LIVE MiB that stays; what the
+ * device still lacks after a wait is printed. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
