@@ -20,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
+#include "report/symtab.h"
 
 #ifdef MS_HAVE_DEMANGLE
 /* The Itanium C++ ABI's demangler; the result is malloc's. */
@@ -43,6 +44,8 @@ struct ms_resolver {
     struct range *ranges; /* sorted; made when first needed */
     size_t range_count;
     bool ranges_made;
+    struct ms_symtab symbols; /* read when first needed */
+    bool symbols_read;
 };
 
 static const char *keep(struct ms_resolver *resolver, char *text)
@@ -205,8 +208,38 @@ void ms_resolver_close(struct ms_resolver *resolver)
         free(resolver->owned[i]);
     free(resolver->owned);
     free(resolver->ranges);
+    ms_symtab_free(&resolver->symbols);
     free(resolver->debug_path);
     free(resolver);
+}
+
+/* The state of a file by its size and its last change, added to `state`; "" if it is gone. */
+static void add_state(const char *path, char *state, size_t bytes)
+{
+    size_t length = strlen(state);
+    struct stat st;
+
+    if (stat(path, &st) < 0 ||
+        (size_t)snprintf(state + length, bytes - length, " %lld %lld.%09ld", (long long)st.st_size,
+                         (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec) >= bytes - length)
+        *state = '\0';
+}
+
+void ms_resolver_state(struct ms_resolver *resolver, char *state, size_t bytes)
+{
+    const char *file = NULL, *debug = NULL;
+    Dwarf_Addr bias;
+
+    snprintf(state, bytes, "%s", PACKAGE_VERSION);
+    dwfl_module_getdwarf(resolver->module, &bias); /* looks for separate debug information */
+    dwfl_module_info(resolver->module, NULL, NULL, NULL, NULL, NULL, &file, &debug);
+    if (!file) {
+        *state = '\0';
+        return;
+    }
+    add_state(file, state, bytes);
+    if (*state && debug)
+        add_state(debug, state, bytes);
 }
 
 static bool add_range(struct ms_resolver *resolver, const struct range *range)
@@ -400,13 +433,13 @@ static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_A
  * file. */
 static const char *symbol_name(struct ms_resolver *resolver, GElf_Addr address)
 {
-    GElf_Off offset;
-    GElf_Sym symbol;
-    const char *name = dwfl_module_addrinfo(resolver->module, address, &offset, &symbol, NULL, NULL, NULL);
+    const char *name;
 
-    if (!name || (symbol.st_size && offset >= symbol.st_size))
-        return NULL;
-    return readable_name(resolver, name);
+    if (!resolver->symbols_read)
+        ms_symtab_read(&resolver->symbols, resolver->module);
+    resolver->symbols_read = true;
+    name = ms_symtab_find(&resolver->symbols, address);
+    return name ? readable_name(resolver, name) : NULL;
 }
 
 size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations,

@@ -40,6 +40,10 @@ enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id,
                                          struct ms_resolver **resolver_p);
 void ms_resolver_close(struct ms_resolver *resolver);
 
+/** Which state of the file, and of its separate debug information, names are read from: as long as this text
+ * is the same, so are they. "" where that cannot be told. */
+void ms_resolver_state(struct ms_resolver *resolver, char *state, size_t bytes);
+
 /** The functions that the instruction at `pc` (an address as in the file) belongs to, innermost first; 0 if
  * none is known. */
 size_t ms_resolver_lookup(struct ms_resolver *resolver, uint64_t pc, struct ms_location *locations,

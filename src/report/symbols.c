@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/name_cache.h"
 #include "report/pyframes.h"
 
 #define INLINE_MAX 64 /* functions one address may lie in */
@@ -92,7 +93,24 @@ static void append_callers(struct pass *pass, size_t index, const json_t *frame,
     }
 }
 
-static void resolve_frame(struct pass *pass, struct ms_resolver *resolver, size_t index)
+/* A module whose frames are looked at. */
+struct opened {
+    struct ms_resolver *resolver;
+    struct ms_name_cache *names; /* what was looked up before; NULL for nothing */
+};
+
+static size_t look_up(const struct opened *opened, uint64_t pc, struct ms_location *locations)
+{
+    size_t count;
+
+    if (ms_name_cache_find(opened->names, pc, locations, INLINE_MAX, &count))
+        return count;
+    count = ms_resolver_lookup(opened->resolver, pc, locations, INLINE_MAX);
+    ms_name_cache_add(opened->names, pc, locations, count);
+    return count;
+}
+
+static void resolve_frame(struct pass *pass, const struct opened *opened, size_t index)
 {
     json_t *frame = json_array_get(pass->report->frames, index);
     struct ms_location locations[INLINE_MAX];
@@ -104,7 +122,7 @@ static void resolve_frame(struct pass *pass, struct ms_resolver *resolver, size_
     return_address = strtoull(ms_report_text(frame, "rel_pc"), &end, 16);
     if (errno || *end || !return_address)
         return;
-    count = ms_resolver_lookup(resolver, return_address - 1, locations, INLINE_MAX);
+    count = look_up(opened, return_address - 1, locations);
     if (!count)
         return;
     fill_frame(frame, &locations[0]);
@@ -114,15 +132,28 @@ static void resolve_frame(struct pass *pass, struct ms_resolver *resolver, size_
     pass->result->lines += locations[0].file != NULL;
 }
 
-static bool open_module(const struct pass *pass, json_int_t id, struct ms_resolver **resolver_p)
+/* What is said of a file elsewhere is not kept: the places are asked for by name, and change. */
+static struct ms_name_cache *open_names(const struct pass *pass, const char *build_id,
+                                        struct ms_resolver *resolver)
+{
+    char state[256] = "";
+
+    if (pass->places->sysroot || pass->places->debug_path)
+        return NULL;
+    ms_resolver_state(resolver, state, sizeof(state));
+    return ms_name_cache_open(build_id, state);
+}
+
+static bool open_module(const struct pass *pass, json_int_t id, struct opened *opened_p)
 {
     const json_t *module = ms_report_module(pass->report, id);
     const char *path = ms_report_text(module, "path");
 
     if (*path != '/') /* the vdso, or memory that no file stands behind */
         return false;
-    switch (ms_resolver_open(path, ms_report_text(module, "build_id"), pass->places, resolver_p)) {
+    switch (ms_resolver_open(path, ms_report_text(module, "build_id"), pass->places, &opened_p->resolver)) {
     case MS_RESOLVER_OK:
+        opened_p->names = open_names(pass, ms_report_text(module, "build_id"), opened_p->resolver);
         return true;
     case MS_RESOLVER_MISSING:
         say(pass, "%s%s: not found: its frames stay unnamed",
@@ -154,23 +185,29 @@ static int compare_order(const void *a, const void *b)
     return x->frame < y->frame ? -1 : x->frame > y->frame;
 }
 
+static void close_module(const struct opened *opened)
+{
+    ms_name_cache_close(opened->names);
+    ms_resolver_close(opened->resolver);
+}
+
 static void resolve_frames(struct pass *pass, struct order *orders, size_t count)
 {
-    struct ms_resolver *resolver = NULL;
+    struct opened opened = {NULL, NULL};
     bool usable = false;
     size_t i;
 
     for (i = 0; i < count; i++) {
         if (!i || orders[i].module != orders[i - 1].module) {
             if (usable)
-                ms_resolver_close(resolver);
-            usable = open_module(pass, orders[i].module, &resolver);
+                close_module(&opened);
+            usable = open_module(pass, orders[i].module, &opened);
         }
         if (usable)
-            resolve_frame(pass, resolver, orders[i].frame);
+            resolve_frame(pass, &opened, orders[i].frame);
     }
     if (usable)
-        ms_resolver_close(resolver);
+        close_module(&opened);
 }
 
 /* Node 0 is "no stack" and has no frame, whatever stands in its place. */

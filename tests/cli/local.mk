@@ -23,6 +23,15 @@ tests_cli_fake_shim_so_SOURCES = tests/cli/fake_shim.c
 tests_cli_fake_shim_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
 tests_cli_fake_shim_so_LDFLAGS = -shared
 
+# Counts what the command asks libdwfl for.
+if BUILD_CLI
+check_PROGRAMS += tests/cli/count_symbols.so
+tests_cli_count_symbols_so_SOURCES = tests/cli/count_symbols.c
+tests_cli_count_symbols_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC $(LIBDW_CFLAGS)
+tests_cli_count_symbols_so_LDFLAGS = -shared
+tests_cli_count_symbols_so_LDADD = -ldl
+endif
+
 # A made-up wheel: a runtime under a name of its own, a module that finds it by DT_RPATH, and what opens the module. Never sanitized, as wheels are not.
 EXTRA_DIST += tests/cli/wheel_runtime.map
 check_PROGRAMS += tests/cli/wheel_runtime.so tests/cli/wheel_module.so tests/cli/wheel_opener

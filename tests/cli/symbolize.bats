@@ -172,3 +172,76 @@ END
     try symbolize -f -o named.json self.json
     grep -q "\"file\":\"$PWD/build/../src/self_report.c\"" named.json
 }
+
+# Writes a report of COUNT frames of a library that has symbols and no debug information.
+many_frames() { # COUNT
+    need gcc objcopy
+    python3 - "$1" <<'PY' >many.c
+import sys
+for i in range(int(sys.argv[1])):
+    print("int f%d(int x) { return x * %d + 1; }" % (i, i + 3))
+PY
+    gcc -O1 -shared -fPIC -Wl,--build-id -o libmany.so many.c
+    python3 - "$1" <<'PY' >many.json
+import json, subprocess, sys
+count = int(sys.argv[1])
+places = {}
+for line in subprocess.run(["nm", "-D", "libmany.so"], capture_output=True, text=True, check=True).stdout.splitlines():
+    words = line.split()
+    if len(words) == 3 and words[2].startswith("f") and words[2][1:].isdigit():
+        places[int(words[2][1:])] = int(words[0], 16)
+notes = subprocess.run(["readelf", "-n", "libmany.so"], capture_output=True, text=True, check=True).stdout
+build_id = notes.split("Build ID:")[1].split()[0]
+import os
+print(json.dumps({"schema_version": "1.0", "run": {"symbolized": False},
+    "modules": [{"id": 0, "path": os.path.abspath("libmany.so"), "build_id": build_id}],
+    "frames": [{"kind": "native", "module": 0, "rel_pc": hex(places[i] + 2)} for i in range(count)],
+    "stacks": [[0, -1]] + [[0, i] for i in range(count)],
+    "sites": [{"id": i, "stack": i + 1} for i in range(count)]}))
+PY
+}
+
+# The walks of symbol tables, and the rows read in them, of one verb.
+counted() { # ARGUMENTS...
+    rm -f counts.txt
+    LD_PRELOAD=$top_builddir/tests/cli/count_symbols.so COUNT_SYMBOLS=$PWD/counts.txt "$TEST_BIN" "$@" >/dev/null
+    cat counts.txt
+}
+
+@test "the symbols of a module are walked once for all its frames, and not at all the next time" {
+    need_plain memshim
+    many_frames 400
+    read -r walks rows <<<"$(counted summary many.json)"
+    echo "first $walks walks, $rows rows"
+    [ "$walks" -eq 1 ]
+    [ "$rows" -ge 400 ]
+    [ "$rows" -lt 1000 ]
+    read -r walks rows <<<"$(counted leaks many.json)"
+    echo "second $walks walks, $rows rows"
+    [ "$walks" -eq 0 ]
+    try symbolize -o named.json many.json
+    [[ $err == *"400 frames had no name; 400 have one now"* ]]
+    grep -q '"function":"f399"' named.json
+}
+
+@test "names that were kept are not believed of a file that changed since" {
+    need_plain memshim
+    many_frames 20
+    counted summary many.json
+    sleep 0.01
+    touch libmany.so
+    read -r walks rows <<<"$(counted summary many.json)"
+    [ "$walks" -eq 1 ]
+    [ -n "$(ls "$XDG_CACHE_HOME/memshim/names")" ]
+    for file in "$XDG_CACHE_HOME/memshim/names"/*; do
+        echo "{}" >"$file"
+    done
+    try symbolize -o named.json many.json
+    grep -q '"function":"f19"' named.json
+    rm -rf "$XDG_CACHE_HOME"
+    ln -s /nowhere "$XDG_CACHE_HOME"
+    try symbolize -f -o named.json many.json
+    [ "$status" -eq 0 ]
+    grep -q '"function":"f19"' named.json
+    rm "$XDG_CACHE_HOME"
+}
