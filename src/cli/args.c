@@ -11,6 +11,7 @@
 
 #include "base/size.h"
 #include "cli/cli.h"
+#include "cli/nearest.h"
 #include "report/text.h"
 
 #define FLAGS_MAX 24
@@ -87,20 +88,6 @@ void ms_cli_print_help(FILE *out, const struct ms_verb *verb)
     fprintf(out, "  %-24s %s\n", "-h, --help", "print this");
 }
 
-static const char *allowed_flags(const char *verb)
-{
-    static char list[512];
-    const struct ms_flag *flag;
-    size_t used = 0;
-
-    for (flag = first_flag(verb); belongs(flag, verb) && used < sizeof(list); flag++)
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "--%s%s, ", flag->name,
-                                 flag->argument[0] == '[' ? "[=X]" : "");
-    if (used < sizeof(list))
-        snprintf(list + used, sizeof(list) - used, "--help");
-    return list;
-}
-
 struct parser {
     struct option longs[FLAGS_MAX + 2];
     char shorts[2 * FLAGS_MAX + 4];
@@ -146,6 +133,25 @@ static const struct ms_flag *flag_of(const struct parser *parser, int value, con
     return NULL;
 }
 
+/* An option that the verb does not have, and the one that may have been meant. getopt takes the start of a
+ * name for the name; one that is the start of several is not near to one of them alone. */
+static void refuse(const char *name, const char *verb)
+{
+    char typed[64];
+    struct ms_nearest nearest = {.typed = typed};
+    const struct ms_flag *flag;
+
+    snprintf(typed, sizeof(typed), "%s", name + strspn(name, "-"));
+    typed[strcspn(typed, "=")] = '\0';
+    for (flag = first_flag(verb); belongs(flag, verb); flag++)
+        ms_nearest_look(&nearest, flag->name);
+    ms_nearest_look(&nearest, "help");
+    if (nearest.word && !strncmp(name, "--", 2))
+        ms_cli_error("unknown option '%s': did you mean --%s?", name, nearest.word);
+    else
+        ms_cli_error("unknown option '%s'; %s%s --help lists them", name, ms_cli_prefix, verb);
+}
+
 /* getopt left the offender in optopt (a letter, or the value of a known long option) or in the last word it
  * looked at. */
 static int complain(const struct parser *parser, int value, char **argv)
@@ -164,7 +170,7 @@ static int complain(const struct parser *parser, int value, char **argv)
     else if (flag)
         ms_cli_error("option '%s' takes no argument", name);
     else
-        ms_cli_error("unknown option '%s'; allowed: %s", name, allowed_flags(argv[0]));
+        refuse(name, argv[0]);
     return -1;
 }
 

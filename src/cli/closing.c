@@ -5,10 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/leaks.h"
+#include "cli/next.h"
+#include "cli/summary.h"
 #include "cli/suppress.h"
 #include "report/text.h"
 #include "report/view.h"
@@ -25,37 +26,6 @@ static json_int_t count_leaked_blocks(const struct ms_report *report)
     return blocks;
 }
 
-/* Paths below the working directory are shown as the user would type them. */
-static const char *shown_path(const char *path)
-{
-    char *directory = getcwd(NULL, 0);
-    size_t length = directory ? strlen(directory) : 0;
-
-    if (length > 1 && !strncmp(path, directory, length) && path[length] == '/')
-        path += length + 1;
-    free(directory);
-    return path;
-}
-
-/* A path as a shell takes it for one word. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./%+:@,-=";
-
-    if (!word[strspn(word, plain)]) {
-        fputs(word, out);
-        return;
-    }
-    fputc('\'', out);
-    for (; *word; word += strcspn(word, "'") + (*word == '\'')) {
-        char *part = strndup(word, strcspn(word, "'"));
-
-        ms_text_put(out, *word == '\'' ? "'\\''" : part ? part : "");
-        free(part);
-    }
-    fputc('\'', out);
-}
-
 /* What all processes of the run leaked together. */
 static void print_totals(const struct ms_outcome *outcome)
 {
@@ -70,18 +40,27 @@ static void print_totals(const struct ms_outcome *outcome)
                 ms_text_size(bytes).text, blocks, blocks == 1 ? "" : "s");
 }
 
-/* The command that shows what to look at next, for all reports if they are few. */
-static void print_next(const struct ms_outcome *outcome, bool leaked)
+/* The command that shows what to look at next. */
+static void print_next(const struct ms_outcome *outcome)
 {
-    enum { NAMED = 8 };
-    size_t i, count = outcome->count <= NAMED ? outcome->count : 1;
+    struct ms_next_report *reports = calloc(outcome->count, sizeof(*reports));
+    size_t i;
 
-    fprintf(stderr, "memshim: next: memshim %s", leaked ? "leaks" : "summary");
-    for (i = 0; i < count; i++) {
-        fputc(' ', stderr);
-        print_word(stderr, shown_path(outcome->found[i].path));
-    }
-    fputc('\n', stderr);
+    for (i = 0; reports && i < outcome->count; i++)
+        reports[i] = (struct ms_next_report){&outcome->found[i].report, outcome->found[i].path};
+    if (reports)
+        ms_next_print(stderr, "memshim: next: ", reports, outcome->count);
+    free(reports);
+}
+
+/* Memory that could not be had, of whichever process. */
+static void print_failed(const struct ms_outcome *outcome)
+{
+    size_t i;
+
+    for (i = 0; i < outcome->count; i++)
+        if (ms_summary_print_failed(stderr, &outcome->found[i].report, "memshim: "))
+            return;
 }
 
 static void print_found(const struct ms_outcome *outcome)
@@ -91,10 +70,10 @@ static void print_found(const struct ms_outcome *outcome)
     json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
     size_t count = json_array_size(devices);
     char held[64] = "", cached[96] = "";
-    const char *path = shown_path(outcome->found[0].path);
-    bool leaked = false;
+    const char *path = ms_next_path(outcome->found[0].path);
     size_t i;
 
+    print_failed(outcome);
     json_array_foreach (devices, i, device) { /* each had its peak at a time of its own */
         if (i && ms_report_int(device, "peak_live_bytes") <= peak)
             continue;
@@ -117,11 +96,9 @@ static void print_found(const struct ms_outcome *outcome)
     } else {
         print_totals(outcome);
         ms_cli_note("report: %s, and %zu more, the next one %s", path, outcome->count - 1,
-                    shown_path(outcome->found[1].path));
+                    ms_next_path(outcome->found[1].path));
     }
-    for (i = 0; i < outcome->count; i++)
-        leaked = leaked || count_leaked_blocks(&outcome->found[i].report);
-    print_next(outcome, leaked);
+    print_next(outcome);
 }
 
 static void print_none(const struct ms_child *child, const char *program)
@@ -160,7 +137,7 @@ void ms_closing_leaks(const struct ms_outcome *outcome)
             return;
         if (leaks.counted.sites) {
             fputc('\n', stderr);
-            ms_text_put(stderr, shown_path(ms_outcome_title(found)));
+            ms_text_put(stderr, ms_next_path(ms_outcome_title(found)));
             fputs(": ", stderr);
             ms_leaks_print_sums(stderr, &found->report, &leaks, 0);
             ms_leaks_print(stderr, &found->report, &leaks, SITES, FRAMES);

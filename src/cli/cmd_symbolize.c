@@ -62,7 +62,7 @@ static mode_t mode_of(const char *path)
 
     ms_options_load(environ, NULL, NULL);
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() ? st.st_mode & 0666
-                                                                                   : ms_file_mode();
+                                                                                  : ms_file_mode();
 }
 
 /* Without -o the report is replaced by itself with names, which takes -f: nothing is overwritten without
@@ -96,7 +96,6 @@ int ms_cmd_symbolize(int argc, char **argv)
     struct symbolize_options options = {0};
     struct ms_symbols_result result;
     struct ms_report report;
-    char error[4608];
     int first = ms_cli_parse(argc, argv, false, take, &options), status;
 
     if (first < 0)
@@ -105,10 +104,12 @@ int ms_cmd_symbolize(int argc, char **argv)
         ms_cli_error("takes one report, got %d; usage: memshim symbolize [OPTION...] FILE", argc - first);
         return MS_EXIT_USAGE;
     }
-    if (ms_report_read(argv[first], &report, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
+    if (!options.printing.output && ms_cli_is_ledger(argv[first])) {
+        ms_cli_error("%s is a ledger, which no report replaces; give -o FILE", argv[first]);
         return MS_EXIT_USAGE;
     }
+    if (ms_cli_read(argv[first], &report) < 0)
+        return MS_EXIT_USAGE;
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
     ms_cli_note_astray(argv[first], &report, &result.astray);
     ms_report_tell(&report);

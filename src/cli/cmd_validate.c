@@ -2,6 +2,7 @@
  *
  * Floor 5. */
 #include "cli/cli.h"
+#include "cli/load.h"
 #include "report/consistent.h"
 #include "report/read.h"
 #include "report/schema.h"
@@ -41,12 +42,9 @@ static int validate(const char *path, const json_t *schema)
 {
     struct listener listener = {path, 0};
     struct ms_report report;
-    char error[4608];
 
-    if (ms_report_read(path, &report, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
+    if (ms_cli_read(path, &report) < 0)
         return MS_EXIT_USAGE;
-    }
     if (!ms_schema_validate(schema, report.root, violation, &listener))
         ms_report_consistent(&report, violation, &listener);
     if (listener.count > SHOWN_MAX) {

@@ -235,12 +235,8 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
 /* Names are there already where memshim run wrote the report; else they are looked up. */
 static int load(const char *path, struct ms_report *report_p)
 {
-    char error[4608];
-
-    if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
+    if (ms_cli_read(path, report_p) < 0)
         return -1;
-    }
     if (json_object_get(report_p->root, "job") ||
         ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
         return 0;

@@ -44,7 +44,8 @@ int ms_living_report(const struct ms_cli_ledger *ledger, struct ms_report *repor
 
     if (fd < 0)
         return -1;
-    if (ms_report_contents(fd, ledger->reason, ledger->code, false, NULL) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+    if (ms_report_contents(fd, ledger->reason, ledger->code, ledger->alive == MS_ALIVE_NO, NULL) == 0 &&
+        lseek(fd, 0, SEEK_SET) == 0)
         return ms_report_read_fd(fd, ledger->path, report_p, error, sizeof(error));
     close(fd);
     return -1;

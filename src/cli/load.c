@@ -37,14 +37,9 @@ int ms_cli_load(const char *path, struct ms_report *report_p)
     struct ms_symbol_places places = {NULL, NULL};
     struct ms_symbols_result result = {.astray = {0, 0}};
     unsigned unusable = 0;
-    char error[4608];
 
-    if (ms_suppress_load() < 0)
+    if (ms_suppress_load() < 0 || ms_cli_read(path, report_p) < 0)
         return -1;
-    if (ms_report_read(path, report_p, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
-        return -1;
-    }
     if (json_object_get(report_p->root, "job"))
         ms_cli_note("%s: %zu processes merged; this is the one that was fullest, and memshim merge shows all",
                     path, json_array_size(ms_report_array(report_p->root, "ranks")));

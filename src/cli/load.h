@@ -9,8 +9,14 @@
 #include "report/pyframes.h"
 #include "report/read.h"
 
-/** Read a report and resolve the names that it lacks, as far as the modules are at hand here; what could not
- * be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
+/** reading.c: Read a report, or the ledger of a process as `memshim recover` does, and leave it there.
+ * Returns 0, or -1 after an error line. */
+int ms_cli_read(const char *path, struct ms_report *report_p);
+/** Whether there is a ledger under this name. */
+bool ms_cli_is_ledger(const char *path);
+
+/** Read a report as ms_cli_read() does and resolve the names that it lacks, as far as the modules are at hand
+ * here; what could not be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
 int ms_cli_load(const char *path, struct ms_report *report_p);
 
 /** One note if frames are astray, of the report in the file `path`. */

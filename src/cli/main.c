@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/nearest.h"
 
 const char ms_cli_prefix[] = "memshim ";
 
@@ -35,15 +36,19 @@ const struct ms_verb *ms_verb_find(const char *name)
     return NULL;
 }
 
-static const char *verb_names(void)
+/* What an unknown verb may have been meant for. */
+static void refuse(const char *name)
 {
-    static char names[512];
+    struct ms_nearest nearest = {.typed = name};
     const struct ms_verb *verb;
-    size_t used = 0;
 
-    for (verb = ms_verbs; verb->name && used < sizeof(names); verb++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", verb->name);
-    return names;
+    for (verb = ms_verbs; verb->name; verb++)
+        ms_nearest_look(&nearest, verb->name);
+    if (nearest.word)
+        ms_cli_error("unknown verb '%s': did you mean %s?", name, nearest.word);
+    else
+        ms_cli_error("unknown verb '%s'; memshim help lists them, memshim run PROGRAM is where to begin",
+                     name);
 }
 
 int main(int argc, char **argv)
@@ -52,7 +57,7 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
 
     if (!name) {
-        ms_cli_error("no verb given; one of %s", verb_names());
+        ms_cli_error("no verb given; memshim help lists them, memshim run PROGRAM is where to begin");
         return MS_EXIT_USAGE;
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h"))
@@ -61,7 +66,7 @@ int main(int argc, char **argv)
         argv[1] = (char *)"version";
     verb = ms_verb_find(argv[1]);
     if (!verb) {
-        ms_cli_error("unknown verb '%s'; one of %s", argv[1], verb_names());
+        refuse(argv[1]);
         return MS_EXIT_USAGE;
     }
     return verb->run(argc - 1, argv + 1);

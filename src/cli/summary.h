@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/next.h"
 #include "report/read.h"
 
-/** summary_screen.c: who held the memory, what leaked, what is wasted and why, and what to do next: twenty
- * lines at most. */
-void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report);
+/** summary_screen.c: who held the memory, what leaked, what is wasted and why, and what to do next with all
+ * the reports that were given: twenty lines at most. */
+void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report,
+                       const struct ms_next_report *all, size_t count);
 /** A job: a line for each process (of many the fullest), least and most, and the screen of the fullest. */
 void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, size_t count);
 
@@ -27,6 +29,9 @@ void ms_summary_print(FILE *out, const char *path, const struct ms_report *repor
 
 /** summary_oom.c: the section on memory that could not be had; nothing where there was none. */
 void ms_summary_print_oom(FILE *out, const struct ms_report *report);
+/** What could not be had last, by whose line, and who held most then: two lines, each behind `before`.
+ * False, and nothing, where there was enough. */
+bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const char *before);
 /** When which call asked for how much of which device, in vain: a row of oom[], without the line's end. */
 void ms_summary_print_refused(FILE *out, const json_t *row);
 

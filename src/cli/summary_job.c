@@ -106,12 +106,17 @@ static void put_merged(FILE *out, const struct ms_report *report)
 void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
     struct process *processes = count > 1 ? calloc(count, sizeof(*processes)) : NULL;
+    struct ms_next_report *all = calloc(count + 1, sizeof(*all));
 
-    if (!processes) {
-        for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = (struct ms_next_report){&reports[i], paths[i]};
+    if (!processes || !all) {
+        for (size_t i = 0; all && i < count; i++) {
             put_merged(out, &reports[i]);
-            ms_summary_screen(out, paths[i], &reports[i]);
+            ms_summary_screen(out, paths[i], &reports[i], &all[i], 1);
         }
+        free(processes);
+        free(all);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -125,6 +130,7 @@ void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, si
             fprintf(out, "... %zu more\n", count - LINES);
     }
     print_spread(out, reports, processes, count);
-    ms_summary_screen(out, paths[processes[0].at], &reports[processes[0].at]);
+    ms_summary_screen(out, paths[processes[0].at], &reports[processes[0].at], all, count);
     free(processes);
+    free(all);
 }

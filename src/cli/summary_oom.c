@@ -66,3 +66,50 @@ void ms_summary_print_oom(FILE *out, const struct ms_report *report)
     json_array_foreach (rows, i, row)
         print_one(out, report, row);
 }
+
+/* "5.0 GiB by cudaMalloc, in grow at cache.c:12; ..." */
+static void print_held(FILE *out, const struct ms_report *report, const json_t *row, const char *before)
+{
+    enum { HOLDERS = 2 };
+    json_t *holder;
+    size_t i;
+
+    json_array_foreach (ms_report_array(row, "top_sites"), i, holder) {
+        const json_t *site = ms_report_site(report, ms_report_int(holder, "site"));
+
+        if (i == HOLDERS)
+            break;
+        if (i)
+            fputs("; ", out);
+        else
+            fprintf(out, "%s      held most then: ", before);
+        fprintf(out, "%s by ", ms_text_size(ms_report_int(holder, "bytes")).text);
+        ms_text_put(out, ms_cli_site_api(site));
+        ms_text_put_own(out, report, ms_report_int(site, "stack"));
+    }
+    if (i)
+        fputc('\n', out);
+}
+
+bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const char *before)
+{
+    const json_t *rows = ms_report_array(report->root, "oom"),
+                 *row = json_array_get(rows, json_array_size(rows) - 1);
+
+    if (!row)
+        return false;
+    fprintf(out, "%sOut of memory: ", before);
+    ms_text_put(out, ms_report_text(row, "api"));
+    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
+            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
+            ms_report_int(row, "device"));
+    ms_text_put_own(out, report, ms_report_int(row, "stack"));
+    if (*ms_report_text(row, "cause")) {
+        fputs(", cause: ", out);
+        ms_text_put(out, ms_report_text(row, "cause"));
+    }
+    fprintf(out, "; %s were allocated, %s reserved\n", ms_text_size(ms_report_int(row, "live")).text,
+            ms_text_size(ms_report_int(row, "reserved")).text);
+    print_held(out, report, row, before);
+    return true;
+}

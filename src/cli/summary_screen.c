@@ -9,9 +9,9 @@
 #include "cli/cli.h"
 #include "cli/leaks.h"
 #include "cli/load.h"
+#include "cli/next.h"
 #include "cli/summary.h"
 #include "report/fold.h"
-#include "report/owners.h"
 #include "report/text.h"
 
 /* So that it is twenty lines at most; of sites and of leaks one fewer where there was no memory. */
@@ -327,22 +327,9 @@ static void print_parts(FILE *out, const struct ms_report *report)
             ms_text_size(ms_report_int(json_object_get(of, "peak_parts"), largest->key)).text, largest->text);
 }
 
-/* The first finding that the lines about leaks have not said. */
-static const json_t *first_finding(const struct ms_report *report)
-{
-    json_t *row;
-    size_t i;
-
-    json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
-        if (strcmp(ms_report_text(row, "rule"), "leak") && strcmp(ms_report_text(row, "severity"), "info"))
-            return row;
-    }
-    return NULL;
-}
-
 static void print_finding(FILE *out, const struct ms_report *report)
 {
-    const json_t *row = first_finding(report);
+    const json_t *row = ms_next_finding(report);
     size_t count = json_array_size(ms_report_array(report->root, "findings"));
 
     if (!row)
@@ -359,27 +346,6 @@ static void print_finding(FILE *out, const struct ms_report *report)
 /* --- what failed, what is not known, what comes next -----------------------------------------------------
  */
 
-static void print_failed(FILE *out, const struct ms_report *report)
-{
-    const json_t *rows = ms_report_array(report->root, "oom"),
-                 *row = json_array_get(rows, json_array_size(rows) - 1);
-
-    if (!row)
-        return;
-    fputs("Out of memory: ", out);
-    ms_text_put(out, ms_report_text(row, "api"));
-    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
-            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
-            ms_report_int(row, "device"));
-    if (*ms_report_text(row, "cause")) {
-        fputs(", cause: ", out);
-        ms_text_put(out, ms_report_text(row, "cause"));
-    }
-    fprintf(out, "; %s were allocated, %s reserved\n", ms_text_size(ms_report_int(row, "live")).text,
-            ms_text_size(ms_report_int(row, "reserved")).text);
-    ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", 1);
-}
-
 static void print_unseen(FILE *out, const struct ms_report *report)
 {
     size_t spots = json_array_size(ms_report_array(json_object_get(report->root, "coverage"), "blind_spots"));
@@ -390,65 +356,16 @@ static void print_unseen(FILE *out, const struct ms_report *report)
                 spots, spots == 1 ? "" : "s");
 }
 
-/* Whether the program itself left anything, and not only libraries that keep what they have to the end. */
-static bool leaks_itself(const struct ms_report *report)
+void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report,
+                       const struct ms_next_report *all, size_t count)
 {
-    json_t *leak;
-    size_t i;
 
-    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
-        const json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
-
-        if (ms_report_is_leak(leak) && !ms_owners_is_library(ms_report_text(site, "owner")))
-            return true;
-    }
-    return false;
-}
-
-/* The verb that says more of what matters most. */
-static const char *next_verb(const struct ms_report *report)
-{
-    const json_t *found = first_finding(report);
-    const char *view = ms_report_text(json_object_get(report->root, "run"), "view");
-
-    if (json_array_size(ms_report_array(report->root, "oom")))
-        return "oom";
-    if (found)
-        return "findings";
-    if (leaks_itself(report))
-        return "leaks";
-    return !strcmp(view, "segments") ? "run --see-through -- " : "peak";
-}
-
-/* "Next  memshim leaks r.json"; where the rows are segments, the run that shows the tensors. */
-static void print_next(FILE *out, const char *path, const struct ms_report *report)
-{
-    const char *verb = next_verb(report);
-    size_t length = strlen(verb), i;
-    json_t *word;
-
-    fprintf(out, "Next  memshim %s", verb);
-    if (verb[length - 1] != ' ') {
-        fputc(' ', out);
-        ms_text_put_path(out, path);
-    }
-    json_array_foreach (json_object_get(json_object_get(report->root, "run"), "argv"), i, word) {
-        if (verb[length - 1] != ' ' || i > 8)
-            break;
-        fputs(i ? " " : "", out);
-        ms_text_put(out, json_string_value(word) ? json_string_value(word) : "?");
-    }
-    fputc('\n', out);
-}
-
-void ms_summary_screen(FILE *out, const char *path, const struct ms_report *report)
-{
     ms_summary_print_run(out, path, report);
-    print_failed(out, report);
+    ms_summary_print_failed(out, report, "");
     print_peak(out, report);
     print_leaks(out, report);
     print_parts(out, report);
     print_finding(out, report);
     print_unseen(out, report);
-    print_next(out, path, report);
+    ms_next_print(out, "Next  ", all, count);
 }

@@ -5,3 +5,14 @@ tests_cases_kept_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 
 dist_check_SCRIPTS += tests/cases/cases.py
 TESTS += tests/cases/cases.py
+
+# What the command says of such programs.
+if BUILD_CLI
+check_PROGRAMS += tests/cases/wanting
+tests_cases_wanting_SOURCES = tests/cases/wanting.c tests/cases/case.h tests/program.h
+tests_cases_wanting_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_cases_wanting_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
+dist_check_SCRIPTS += tests/cases/told.py
+TESTS += tests/cases/told.py
+endif

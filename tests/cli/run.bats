@@ -130,9 +130,13 @@ setup() {
     grep -q '"symbolized":true' "$path"
 }
 
-@test "without a leak the summary comes next; -q says nothing" {
+@test "without a leak what held the peak comes next, as the summary says; -q says nothing" {
     FAKE_GPU=0 try run -- true
-    [[ $err == *"leaked 0 B in 0 blocks"*"next: memshim summary "* ]]
+    [[ $err == *"leaked 0 B in 0 blocks"*"next: memshim peak "* ]]
+    next=$(sed -n 's/^memshim: next: //p' err.txt)
+    path=$(sed -n 's/^memshim: report: //p' err.txt)
+    try summary "$path"
+    [ "$(tail -n 1 out.txt)" = "Next  $next" ]
     FAKE_GPU=0 try run -q -- true
     [ -z "$err" ]
 }
@@ -173,7 +177,8 @@ setup() {
 @test "other processes' reports are named, and count for the gate" {
     try run -o 'y.%p.json' -- sh -c "FAKE_GPU=100 /bin/true; FAKE_GPU=200 /bin/true; FAKE_GPU=0 exec /bin/true"
     [ "$status" -eq 0 ]
-    [[ $err == *"3 processes: leaked 300 B in 2 blocks together"*"and "*" more, the next one y."*"next: memshim leaks y."*" y."*" y."* ]]
+    [[ $err == *"3 processes: leaked 300 B in 2 blocks together"*"and "*" more, the next one y."*"next: memshim leaks y."*" y."* ]]
+    [ "$(sed -n 's/^memshim: next: memshim leaks//p' err.txt | wc -w)" -eq 2 ]
     try run --fail-on-leak=299 -o 'z.%p.json' -- sh -c 'FAKE_GPU=100 /bin/true; FAKE_GPU=200 /bin/true; exit 0'
     [ "$status" -eq 23 ]
     try run --fail-on-leak=300 -o 'w.%p.json' -- sh -c 'FAKE_GPU=100 /bin/true; FAKE_GPU=200 /bin/true; exit 0'

@@ -3,11 +3,26 @@
 load "$TEST_HELPERS/common.bash"
 load helpers
 
-@test "no verb and an unknown verb are refused, naming the verbs" {
+@test "no verb and an unknown verb are refused, with where to look" {
     try
-    refused 2 "no verb" "run" "summary"
+    refused 2 "no verb" "memshim help" "memshim run"
     try frobnicate
-    refused 2 "'frobnicate'" "run" "summary"
+    refused 2 "'frobnicate'" "memshim help" "memshim run"
+}
+
+@test "a verb or an option that was mistyped gets the nearest one, and no list" {
+    for pair in summray:summary leak:leaks sumary:summary frga:frag find:findings symbolise:symbolize contxts:contexts; do
+        try "${pair%:*}"
+        refused 2 "unknown verb '${pair%:*}': did you mean ${pair#*:}?"
+    done
+    try summary --jsno "$data/train.json"
+    refused 2 "unknown option '--jsno': did you mean --json?"
+    try check --max-laek=1 "$data/train.json"
+    refused 2 "did you mean --max-leak?"
+    try run --fail-on-leaks=5 -- true
+    refused 2 "did you mean --fail-on-leak?"
+    try leaks --xyzzy "$data/train.json"
+    refused 2 "unknown option '--xyzzy'; memshim leaks --help lists them"
 }
 
 @test "every verb in the table has help that names each of its options, and refuses an unknown one" {

@@ -216,7 +216,7 @@ END
     called r.json "2097152 0 $torch_cached"
     ends_with --fail-on-leak
     [ "$status" -eq 0 ]
-    [[ $err == *"leaked 0 B in 0 blocks; caches of frameworks kept 2.0 MiB"*"memshim: shows segments of the cache of PyTorch"*"memshim: next: memshim summary told.json"* ]]
+    [[ $err == *"leaked 0 B in 0 blocks; caches of frameworks kept 2.0 MiB"*"memshim: shows segments of the cache of PyTorch"*"memshim: next: memshim run --see-through -- "* ]]
     called r.json "2097152 0 $torch_cached" "4096 0 $own"
     ends_with --fail-on-leak
     [ "$status" -eq 23 ]

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What the command says of small programs shaped after public reports: their first screen, and what it sends on to."""
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+import hooklib  # noqa: E402
+from hooklib import MEMSHIM, TMP, fact, shim_environment  # noqa: E402
+
+HERE = os.path.join(os.environ["top_builddir"], "tests", "cases")
+os.chdir(TMP)
+
+
+def command(*arguments, **more):
+    """The command; what it printed on both outputs is in .said."""
+    done = subprocess.run([MEMSHIM, *map(str, arguments)], env=dict(os.environ, **more), text=True, capture_output=True,
+                          timeout=250, check=False)
+    done.said = done.stdout + done.stderr
+    return done
+
+
+def followed(name, program, *arguments, options=(), **more):
+    """A program of this folder under `memshim run`; its report is NAME."""
+    return command("run", "--sim", "-f", "-o", name, *options, "--", os.path.join(HERE, program), *arguments, **more)
+
+
+def lines(text, start):
+    return [line for line in text.splitlines() if line.startswith(start)]
+
+
+def wanting():
+    """Who ended for want of memory is told so first, with the lines that asked and held, and the same next verb everywhere."""
+    done = followed("wanting.json", "wanting", "exit", MEMSIM_MEMORY="2G")
+    said = [line for line in done.stderr.splitlines() if line.startswith("memshim: ")]
+    fact(done.returncode == 1 and said[0].startswith("memshim: Out of memory: cudaMalloc of 100.0 MiB on device 0, in grow_cache at "),
+         "the closing lines begin with what was asked for, and by which line", said)
+    fact("held most then: " in said[1] and "by cudaMalloc, in grow_cache at " in said[1] and "300.0 MiB by cudaMalloc, in load_weights" in
+         said[1], "then comes who held it", said)
+    fact(said[-1] == "memshim: next: memshim oom wanting.json", "and the verb that says more is oom", said)
+    screen = command("summary", "wanting.json").stdout
+    names = [line.split()[0] for line in screen.splitlines() if line[:1].isalpha()]
+    fact(names.index("Out") < names.index("Peak"), "the summary has it before all else", [screen])
+    fact(screen.splitlines()[-1] == "Next  memshim oom wanting.json", "and names the same verb", [screen])
+    done = followed("few.json", "wanting", "few", MEMSIM_MEMORY="2G")
+    screen = command("summary", "few.json").stdout
+    fact(lines(done.stderr, "memshim: next:")[0].split("next: ")[1] == screen.splitlines()[-1].split("Next  ")[1],
+         "without want of memory both name the same verb too", [done.stderr, screen])
+
+
+def ledgers():
+    """Every verb that takes a report takes the ledger of a process that was killed, and leaves it as it is."""
+    environment = shim_environment(os.path.join(TMP, "none.json"), MEMSHIM_LOG="none", MEMSIM_MEMORY="1G", MEMSHIM_DIR=TMP)
+    subprocess.run([os.path.join(HERE, "wanting"), "kill"], env=environment, capture_output=True, timeout=250, check=False)
+    found = [name for name in os.listdir(TMP) if name.endswith(".ledger")]
+    fact(len(found) == 1, "a killed process leaves its ledger", found)
+    with open(found[0], "rb") as file:
+        before = file.read()
+    command("recover", "-o", "recovered.json", found[0])  # it removes the ledger
+    with open(found[0], "wb") as file:
+        file.write(before)
+    for verb in (["summary"], ["leaks"], ["frag"], ["contexts"], ["oom"], ["phases"], ["peak"], ["owners"], ["findings"], ["tree"],
+                 ["validate"], ["check", "--max-leak", "2G", "--max-peak", "2G"], ["merge", "-f", "-o", "merged.json"],
+                 ["html", "-f", "-o", "page.html"], ["export", "--format", "folded"], ["flamegraph", "-f", "-o", "flame.svg"],
+                 ["timeline", "-f", "-o", "timeline.json"], ["symbolize", "-f", "-o", "named.json"], ["suppress"], ["diff", "recovered.json"]):
+        want, got = (command(*verb, name) for name in ("recovered.json", found[0]))
+        fact(got.returncode == want.returncode and "no JSON" not in got.said and
+             got.stdout.replace(found[0], "recovered.json") == want.stdout, "memshim %s reads a ledger" % verb[0], [want.said, got.said])
+    with open(found[0], "rb") as file:
+        fact(file.read() == before, "the ledger is as it was", [])
+    done = command("symbolize", "-f", found[0])
+    fact(done.returncode == 2 and "is a ledger" in done.stderr, "no report is put in a ledger's place", [done.said])
+
+
+wanting()
+ledgers()
+hooklib.plan(hooklib.number)
