@@ -6,19 +6,18 @@
 #include "config.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/lock.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/spare.h"
 #include "base/store.h"
 
@@ -48,23 +47,13 @@ void ms_log_set_level(enum ms_log_level level)
     atomic_store_explicit(&threshold, (int)level, memory_order_relaxed);
 }
 
-/* Writing to a pipe without a reader raises SIGPIPE in the writing thread: hold it back, and take it away
- * again unless one was pending already. */
 static void write_line(const char *line, size_t bytes)
 {
-    sigset_t pipe_set, old_set, pending;
+    struct ms_signals held;
     int cancel_state = ms_cancel_hold();
-    sigemptyset(&pipe_set);
-    sigaddset(&pipe_set, SIGPIPE);
-    sigemptyset(&pending);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
-    long written = syscall(SYS_write, STDERR_FILENO, line, bytes);
-    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) {
-        const struct timespec at_once = {0, 0};
-        sigtimedwait(&pipe_set, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &old_set, NULL);
+    ms_signals_hold(&held, false);
+    syscall(SYS_write, STDERR_FILENO, line, bytes);
+    ms_signals_release(&held);
     ms_cancel_release(cancel_state);
 }
 

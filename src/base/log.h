@@ -2,7 +2,8 @@
  *
  * Floor 0. ms_log is safe in any thread, in a constructor and in a signal handler; errno is preserved. Each
  * line is one write(): "memshim[pid]: warn hooks: text\n". Nothing is ever written to standard output. A
- * standard error that nobody reads any more does not bring SIGPIPE upon the host. */
+ * standard error that nobody reads any more, or a file at its limit, does not bring a signal upon the host.
+ */
 #ifndef MS_BASE_LOG_H
 #define MS_BASE_LOG_H
 

@@ -9,19 +9,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/compiler.h"
 #include "base/lock.h"
+#include "base/signals.h"
 #include "base/store.h"
 #include "base/unusual.h"
 
@@ -64,31 +63,21 @@ static struct ms_store_header *header(void)
     return (struct ms_store_header *)(void *)atomic_load_explicit(&ms_store_base, memory_order_relaxed);
 }
 
-/* While a file grows: SIGXFSZ must not reach the host, and no handler may run while a descriptor is open. */
+/* While a file grows no handler may run: a descriptor is open. */
 struct quiet {
-    sigset_t before, pending;
+    struct ms_signals held;
     int cancel_state;
 };
 
 static void be_quiet(struct quiet *quiet)
 {
-    sigset_t all;
     quiet->cancel_state = ms_cancel_hold();
-    sigfillset(&all);
-    sigemptyset(&quiet->pending);
-    sigpending(&quiet->pending);
-    pthread_sigmask(SIG_SETMASK, &all, &quiet->before);
+    ms_signals_hold(&quiet->held, true);
 }
 
 static void speak_again(const struct quiet *quiet)
 {
-    const struct timespec at_once = {0, 0};
-    sigset_t limit;
-    sigemptyset(&limit);
-    sigaddset(&limit, SIGXFSZ);
-    if (!sigismember(&quiet->pending, SIGXFSZ))
-        sigtimedwait(&limit, NULL, &at_once);
-    pthread_sigmask(SIG_SETMASK, &quiet->before, NULL);
+    ms_signals_release(&quiet->held);
     ms_cancel_release(quiet->cancel_state);
 }
 

@@ -1,6 +1,7 @@
 /* main.c - the memshim command: finds the verb and hands over.
  *
  * Floor 5. Owns the tables made from cmds.def. */
+#include <signal.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -51,11 +52,27 @@ static void refuse(const char *name)
                      name);
 }
 
+static void go_on(int number)
+{
+    (void)number;
+}
+
+/* A write at a limit on the size of files fails and is told, as any other that fails; a program that is run
+ * is not to end for what is said of it. An exec takes a handler back. */
+static void outlive_limits(void)
+{
+    struct sigaction is;
+
+    if (sigaction(SIGXFSZ, NULL, &is) == 0 && is.sa_handler == SIG_DFL)
+        signal(SIGXFSZ, go_on);
+}
+
 int main(int argc, char **argv)
 {
     const struct ms_verb *verb;
     const char *name = argc > 1 ? argv[1] : NULL;
 
+    outlive_limits();
     if (!name) {
         ms_cli_error("no verb given; memshim help lists them, memshim run PROGRAM is where to begin");
         return MS_EXIT_USAGE;

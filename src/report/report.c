@@ -7,13 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -22,6 +20,7 @@
 #include "base/objects.h"
 #include "base/options.h"
 #include "base/run_list.h"
+#include "base/signals.h"
 #include "ledger/journal.h"
 #include "report/report.h"
 
@@ -51,36 +50,6 @@ static struct {
     ino_t inode;
     uint64_t late_frees_at; /* 0 for none */
 } written;
-
-/* Signals that writing can raise: at a file size limit, and at a pipe without a reader. */
-struct held_signals {
-    sigset_t ours, before, pending;
-};
-
-static void hold_signals(struct held_signals *held)
-{
-    sigemptyset(&held->ours);
-    sigaddset(&held->ours, SIGXFSZ);
-    sigaddset(&held->ours, SIGPIPE);
-    sigemptyset(&held->pending);
-    sigpending(&held->pending);
-    pthread_sigmask(SIG_BLOCK, &held->ours, &held->before);
-}
-
-/* Takes away what our writing raised, and nothing that was pending before it. */
-static void release_signals(struct held_signals *held)
-{
-    const struct timespec at_once = {0, 0};
-    sigset_t raised;
-    sigemptyset(&raised);
-    if (!sigismember(&held->pending, SIGXFSZ))
-        sigaddset(&raised, SIGXFSZ);
-    if (!sigismember(&held->pending, SIGPIPE))
-        sigaddset(&raised, SIGPIPE);
-    while (sigtimedwait(&raised, NULL, &at_once) > 0)
-        ;
-    pthread_sigmask(SIG_SETMASK, &held->before, NULL);
-}
 
 /* Whole under its name, or not there. Several processes of one run may have been given one name: then each
  * but the first puts a number in it. */
@@ -139,7 +108,7 @@ static int write_report(enum ms_end_reason reason, int code)
 {
     char *path = written.path;
     const char *pattern = ms_option_text(MS_OPT_REPORT);
-    struct held_signals held;
+    struct ms_signals held;
     if (strcmp(pattern, "none") == 0 || getauxval(AT_SECURE)) {
         ms_journal_remove();
         return 0;
@@ -150,12 +119,12 @@ static int write_report(enum ms_end_reason reason, int code)
         ms_log(MS_LOG_ERROR, "report", "MEMSHIM_REPORT: \"%.200s\" makes too long a path", pattern);
         return -1;
     }
-    hold_signals(&held);
+    ms_signals_hold(&held, false);
     int result = write_to(path, sizeof written.path, reason, code);
     int error = errno;
     if (result == 0 && ms_process()->run_id)
         ms_run_list_add(ms_process()->run_id, path);
-    release_signals(&held);
+    ms_signals_release(&held);
     if (result == 0) {
         ms_log(MS_LOG_INFO, "report", "written to %s", path);
         ms_journal_remove();
@@ -167,9 +136,11 @@ static int write_report(enum ms_end_reason reason, int code)
 
 void ms_report_late_frees(uint64_t count)
 {
+    struct ms_signals held;
     struct stat status;
     char text[32];
     int saved_errno = errno;
+    ms_signals_hold(&held, false);
     int fd = written.late_frees_at
                  ? open(written.path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
                  : -1;
@@ -180,6 +151,7 @@ void ms_report_late_frees(uint64_t count)
         ms_log(MS_LOG_INFO, "report", "cannot count a late free in %s", written.path);
     if (fd >= 0)
         close(fd);
+    ms_signals_release(&held);
     errno = saved_errno;
 }
 

@@ -4,6 +4,7 @@ and what its report must say. One function a case; a fact that depends on how lo
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -70,6 +71,23 @@ def kept():
             keep = 0 if "MEMSHIM_KEEP" in more else 256
             fact(done.status == 0 and live <= done.number("taken") <= live + keep + 2,
                  "kept %s, %s: at most MEMSHIM_KEEP beside what is live" % (arguments, more), done.told())
+
+
+@case
+def limited():
+    """No file may grow, and standard error is one: what memshim cannot write raises no signal in the program."""
+    for limit in (0, 100, 5000, 70000, 1000000):
+        run_too = [] if hooklib.WATCHED else [((), (MEMSHIM, "run", "--sim", "--"))]
+        for words, first in [((), ()), (("handled",), ()), *run_too]:
+            environment = native_environment() if first else shim_environment(
+                TMP + "/limited.json", MEMSHIM_LOG="debug", MEMSHIM_TRACE=TMP + "/limited.%p.trace")
+            with open(TMP + "/limited.err", "w", encoding="utf-8") as errors:
+                done = subprocess.run([*first, HERE + "/limited", *words], env=environment, text=True, stdout=subprocess.PIPE,
+                                      stderr=errors, timeout=250, check=False, cwd=TMP,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            fact(done.returncode == 0 and done.stdout == ("waiting 1\nhandled 1\n" if words else "done\n"),
+                 "limited%s: files of %d bytes at most%s" % (" handled" if words else "", limit, ", memshim run" if first else ""),
+                 [done.returncode, done.stdout])
 
 
 wanted = sys.argv[1:]

@@ -16,3 +16,6 @@ tests_cases_wanting_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 dist_check_SCRIPTS += tests/cases/told.py
 TESTS += tests/cases/told.py
 endif
+check_PROGRAMS += tests/cases/limited
+tests_cases_limited_SOURCES = tests/cases/limited.c tests/cases/case.h tests/program.h
+tests_cases_limited_LDADD = libcudart.so.13 libcuda.so.1 -ldl
