@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/ledgers.h"
 #include "cli/metrics.h"
 
 struct metrics_options {
@@ -40,6 +41,8 @@ static int write_file(const struct metrics_options *options)
         ms_cli_discard_output(out);
     }
     ms_metrics_close(metrics);
+    if (status == MS_EXIT_OK)
+        ms_ledgers_say_others();
     return status;
 }
 

@@ -48,18 +48,21 @@ static int find(const char *operand, struct recover_options *options)
     struct stat st;
 
     if (stat(operand, &st) == 0) {
-        if (!S_ISDIR(st.st_mode))
+        if (!S_ISDIR(st.st_mode)) {
+            if (ms_ledgers_step_down(operand) < 0)
+                return MS_EXIT_USAGE;
             collect(options, operand);
-        else if (!ms_ledgers_in(operand, collect, options))
-            ms_cli_error("there is no ledger (memshim-*.ledger) in %s", operand);
+        } else if (!ms_ledgers_in(operand, collect, options))
+            ms_cli_error("there is no ledger of yours (memshim-*.ledger) in %s%s", operand,
+                         ms_ledgers_others());
     } else if (is_number(operand)) {
         if (!ms_ledgers_anywhere(atoi(operand), collect, options))
-            ms_cli_error("process %s has no ledger in %s", operand,
-                         *ms_option_text(MS_OPT_DIR) ? ms_option_text(MS_OPT_DIR)
-                                                     : "/dev/shm, $XDG_RUNTIME_DIR or /tmp");
+            ms_cli_error("process %s has no ledger of yours in %s%s", operand, ms_ledgers_places(),
+                         ms_ledgers_others());
     } else {
         ms_cli_error("cannot read %s: %s", operand, strerror(errno));
     }
+    ms_ledgers_say_others();
     return options->count ? MS_EXIT_OK : MS_EXIT_USAGE;
 }
 
@@ -106,8 +109,11 @@ static int recover(const char *path, const struct recover_options *options)
     if (status == MS_EXIT_OK) {
         ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
                     strcmp(output, "-") ? output : "standard output");
-        ms_ledgers_complete_trace(&ledger);
-        if (ledger.alive == MS_ALIVE_NO)
+        if (!ledger.own)
+            ms_cli_note("%s is another user's: it stays, and so does its trace", path);
+        if (!ms_ledgers_complete_trace(&ledger))
+            ms_cli_note("%s is kept, to be recovered again when there is room", path);
+        else if (ledger.alive == MS_ALIVE_NO)
             ms_ledgers_remove(&ledger);
     }
     ms_ledgers_close(&ledger);

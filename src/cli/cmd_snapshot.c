@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -29,8 +28,6 @@ static void note(void *arg, const char *path)
 {
     struct snapshot_options *options = arg;
 
-    if (!ms_ledgers_is_own(path))
-        return;
     options->count++;
     if (!options->path)
         options->path = strdup(path);
@@ -55,12 +52,11 @@ static int write_report(const struct snapshot_options *options, const struct ms_
 static int take_snapshot(const struct snapshot_options *options, long pid)
 {
     struct ms_cli_ledger ledger;
-    struct stat st;
     int status;
 
     if (ms_ledgers_open(options->path, &ledger) < 0)
         return MS_EXIT_USAGE;
-    if (fstat(ledger.fd, &st) < 0 || st.st_uid != geteuid()) { /* another may have been put there */
+    if (!ledger.own) { /* another may have been put there */
         ms_cli_error("%s is not this user's", options->path);
         status = MS_EXIT_USAGE;
     } else if (ledger.alive == MS_ALIVE_NO) {
@@ -93,7 +89,8 @@ int ms_cmd_snapshot(int argc, char **argv)
         ms_cli_error("process %ld has %zu ledgers; memshim recover takes one of them by its name", pid,
                      options.count);
     else if (!options.path)
-        ms_cli_error("process %ld has no ledger of yours in %s", pid, ms_ledgers_places());
+        ms_cli_error("process %ld has no ledger of yours in %s%s", pid, ms_ledgers_places(),
+                     ms_ledgers_others());
     else
         status = take_snapshot(&options, pid);
     free(options.path);

@@ -53,30 +53,27 @@ static int take(void *arg, int id, const char *value)
     }
 }
 
-static void count(void *arg, const char *path)
-{
-    *(size_t *)arg += ms_ledgers_is_own(path);
-}
-
 /* The processes that were asked for, each of which has a ledger; NULL after an error line. */
 static pid_t *take_pids(char **words, size_t word_count)
 {
     pid_t *pids = calloc(word_count + 1, sizeof(*pids));
 
     for (size_t i = 0; pids && i < word_count; i++) {
-        size_t ledgers = 0;
         long pid;
 
         if (ms_cli_number("process", words[i], 1, INT_MAX, &pid) == 0) {
             pids[i] = (pid_t)pid;
-            ms_ledgers_anywhere((pid_t)pid, count, &ledgers);
-            if (ledgers)
+            if (ms_ledgers_anywhere((pid_t)pid, NULL, NULL))
                 continue;
-            ms_cli_error("process %ld has no ledger of yours in %s", pid, ms_ledgers_places());
+            ms_cli_error("process %ld has no ledger of yours in %s%s", pid, ms_ledgers_places(),
+                         ms_ledgers_others());
         }
         free(pids);
         return NULL;
     }
+    if (!word_count)
+        ms_ledgers_anywhere(0, NULL, NULL);
+    ms_ledgers_say_others();
     if (!pids)
         ms_cli_error("no memory");
     return pids;

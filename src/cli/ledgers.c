@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,6 +81,8 @@ static int load_steady(int fd, char *error, size_t error_bytes)
 /* Returns 0, or -1 with what is the matter in `error`. */
 static int load(const char *path, struct ms_cli_ledger *ledger_p, char *error, size_t error_bytes)
 {
+    struct stat st;
+
     ledger_p->path = path;
     ledger_p->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (ledger_p->fd < 0) {
@@ -86,6 +90,7 @@ static int load(const char *path, struct ms_cli_ledger *ledger_p, char *error, s
         return -1;
     }
     if (ms_ledger_load(ledger_p->fd, false, error, error_bytes) == 0) {
+        ledger_p->own = fstat(ledger_p->fd, &st) == 0 && st.st_uid == geteuid();
         judge(ledger_p);
         if (ledger_p->alive == MS_ALIVE_NO || load_steady(ledger_p->fd, error, error_bytes) == 0)
             return 0;
@@ -107,13 +112,6 @@ int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p)
     return -1;
 }
 
-bool ms_ledgers_is_own(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
-}
-
 int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p)
 {
     char error[256];
@@ -125,7 +123,7 @@ int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p)
     close(own);
     if (load(path, ledger_p, error, sizeof(error)) < 0)
         return -1;
-    if (fstat(ledger_p->fd, &st) == 0 && st.st_uid == geteuid()) /* another may have been put there */
+    if (ledger_p->own) /* another may have been put there */
         return 0;
     ms_ledgers_close(ledger_p);
     return -1;
@@ -147,21 +145,79 @@ int ms_ledgers_write(const struct ms_cli_ledger *ledger, FILE *out, const char *
     return ms_cli_close_output(out);
 }
 
-void ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger)
+bool ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger)
 {
     char error[PATH_MAX + 256];
+    int result = 0;
 
-    if (ledger->alive == MS_ALIVE_NO && ms_trace_complete(error, sizeof(error)) < 0)
+    if (ledger->alive == MS_ALIVE_NO && ledger->own &&
+        (result = ms_trace_complete(error, sizeof(error))) != 0)
         ms_cli_note("process %d: %s", (int)ms_process()->pid, error);
+    return result <= 0;
 }
 
 void ms_ledgers_remove(const struct ms_cli_ledger *ledger)
 {
     struct stat opened, named;
 
-    if (fstat(ledger->fd, &opened) == 0 && lstat(ledger->path, &named) == 0 &&
+    if (ledger->own && fstat(ledger->fd, &opened) == 0 && lstat(ledger->path, &named) == 0 &&
         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino && unlink(ledger->path) < 0)
         ms_cli_note("cannot remove %s: %s", ledger->path, strerror(errno));
+}
+
+/* Ledgers of other users that were left out. */
+static struct {
+    size_t count;
+    char first[PATH_MAX];
+} others;
+
+static void note_other(const char *path)
+{
+    if (!others.count++)
+        snprintf(others.first, sizeof(others.first), "%s", path);
+}
+
+const char *ms_ledgers_others(void)
+{
+    static char text[PATH_MAX + 96];
+
+    text[0] = '\0';
+    if (others.count == 1)
+        snprintf(text, sizeof(text), "; %s is another user's and left out", others.first);
+    else if (others.count)
+        snprintf(text, sizeof(text), "; %zu ledgers are other users' and left out, as %s", others.count,
+                 others.first);
+    others.count = 0;
+    return text;
+}
+
+void ms_ledgers_say_others(void)
+{
+    const char *text = ms_ledgers_others();
+
+    if (*text)
+        ms_cli_note("%s", text + 2);
+}
+
+/* Without an entry for the user there is no telling which groups are its own. */
+int ms_ledgers_step_down(const char *path)
+{
+    const struct passwd *user;
+    struct stat st;
+
+    if (lstat(path, &st) < 0 || st.st_uid == geteuid() || geteuid() != 0)
+        return 0;
+    errno = 0;
+    user = getpwuid(st.st_uid);
+    if (user && initgroups(user->pw_name, user->pw_gid) == 0 &&
+        setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
+        setresuid(st.st_uid, st.st_uid, st.st_uid) == 0) {
+        ms_cli_note("%s is %s's, and read with the rights of that user", path, user->pw_name);
+        return 0;
+    }
+    ms_cli_error("%s is user %u's, with whose rights alone it would be read: %s", path, (unsigned)st.st_uid,
+                 user || errno ? strerror(errno) : "there is no such user here");
+    return -1;
 }
 
 static size_t visit_matches(const char *directory, const char *name, ms_ledgers_visit_t visit, void *arg)
@@ -169,6 +225,7 @@ static size_t visit_matches(const char *directory, const char *name, ms_ledgers_
     char *pattern = NULL, *p;
     size_t count = 0, i;
     glob_t matches;
+    struct stat st;
 
     if (asprintf(&pattern, "%*s/%s", (int)(2 * strlen(directory)), "", name) < 0)
         return 0;
@@ -180,9 +237,17 @@ static size_t visit_matches(const char *directory, const char *name, ms_ledgers_
     }
     sprintf(p, "/%s", name);
     if (glob(pattern, 0, NULL, &matches) == 0) {
-        for (i = 0; i < matches.gl_pathc; i++)
-            visit(arg, matches.gl_pathv[i]);
-        count = matches.gl_pathc;
+        for (i = 0; i < matches.gl_pathc; i++) {
+            if (lstat(matches.gl_pathv[i], &st) < 0)
+                continue;
+            if (st.st_uid != geteuid()) {
+                note_other(matches.gl_pathv[i]);
+            } else if (S_ISREG(st.st_mode)) {
+                count++;
+                if (visit)
+                    visit(arg, matches.gl_pathv[i]);
+            }
+        }
         globfree(&matches);
     }
     free(pattern);
@@ -270,16 +335,18 @@ static int write_its_report(const struct ms_cli_ledger *ledger)
 
 static void complete_one(struct completing *completing, struct ms_cli_ledger *ledger)
 {
+    bool whole;
+
     if (ledger->alive != MS_ALIVE_NO) {
         completing->left->running++;
         return;
     }
     if (!strcmp(report_pattern(), "none"))
         return;
-    ms_ledgers_complete_trace(ledger);
+    whole = ms_ledgers_complete_trace(ledger);
     if (ms_process()->pid == completing->child->pid)
         judge_child(ledger, completing->child);
-    if (write_its_report(ledger) == MS_EXIT_OK) {
+    if (write_its_report(ledger) == MS_EXIT_OK && whole) {
         ms_ledgers_remove(ledger);
         return;
     }
@@ -304,7 +371,7 @@ static void complete(void *arg, const char *path)
         return;
     if (load(path, &ledger, error, sizeof(error)) < 0)
         return;
-    if (fstat(ledger.fd, &st) == 0 && st.st_uid == geteuid() && ms_process()->run_id == completing->run_id)
+    if (ledger.own && ms_process()->run_id == completing->run_id)
         complete_one(completing, &ledger);
     ms_ledgers_close(&ledger);
 }

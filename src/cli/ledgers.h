@@ -20,6 +20,7 @@ struct ms_cli_ledger {
     enum ms_alive alive;
     enum ms_end_reason reason;
     int code; /* the exit code, or the signal's number; -1: not known */
+    bool own; /* this user's: only then is anything changed for its sake */
 };
 
 /** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */
@@ -31,20 +32,30 @@ void ms_ledgers_close(struct ms_cli_ledger *ledger);
 /** Write the report of a loaded ledger into `out`, an output of the command's, and close it; `name` is what
  * errors call it. Returns an exit status. */
 int ms_ledgers_write(const struct ms_cli_ledger *ledger, FILE *out, const char *name);
-/** Add to a dead process's trace what it had not written yet; a note says if that cannot be done. */
-void ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger);
-/** Remove a ledger whose report is whole; not if it is another file by now. */
+/** Give a dead process's trace what it had not written yet; a note says if that cannot be done. False if the
+ * ledger is needed still, since only room is missing. */
+bool ms_ledgers_complete_trace(const struct ms_cli_ledger *ledger);
+/** Remove a ledger whose report is whole; not if it is another file by now, or another user's. */
 void ms_ledgers_remove(const struct ms_cli_ledger *ledger);
 
-/** Called with the path of each ledger. */
+/** Called with the path of each ledger of this user's. What others left in a place where all may write is
+ * neither opened nor told of here: any of it may say anything. */
 typedef void (*ms_ledgers_visit_t)(void *arg, const char *path);
-/** Whether a path is that of a file of this user's; no link is followed. */
-bool ms_ledgers_is_own(const char *path);
 /** Visit the ledgers in one directory. Returns how many. */
 size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg);
 /** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one
- * process if `pid` is not 0. */
+ * process if `pid` is not 0. Returns how many; without `visit` that is all. */
 size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
+/** What an error line ends in if what was visited so far left out ledgers of other users, or "". Told once.
+ */
+const char *ms_ledgers_others(void);
+/** The same as a line of its own. */
+void ms_ledgers_say_others(void);
+
+/** Whether a file is there, and another user's. Then, for root, this process becomes that user for good, so
+ * that nothing in the file can make it do what its owner may not; anybody else reads it as it is. Returns 0,
+ * or -1 after an error line. */
+int ms_ledgers_step_down(const char *path);
 
 /** Those places, for an error line. */
 const char *ms_ledgers_places(void);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/ledgers.h"
 #include "cli/metrics.h"
 
 /* A scrape over the loopback takes milliseconds; figures a second old are as good, and clients that ask all
@@ -341,6 +342,8 @@ static void announce(int fd)
     }
     if (!is_loopback(&address))
         ms_cli_note("%s is not the loopback: whoever reaches it can read them", text);
+    ms_ledgers_anywhere(0, NULL, NULL);
+    ms_ledgers_say_others();
 }
 
 int ms_listen_parse(const char *text, struct ms_listen *listen_p)

@@ -32,8 +32,9 @@ void ms_trace_finish(void);
 /** In a fork child: the trace is the parent's. */
 void ms_trace_reset(void);
 
-/** In a reader of a dead process's ledger: the lines that it had not written yet are added to its file.
- * Returns 0, also when there is nothing to do, or -1 with one line in `error`. */
+/** In a reader of a dead process's ledger, which must be this user's: a file with the lines that it had not
+ * written yet as well takes the place of its trace (trace_complete.c). Returns 0, also when there is nothing
+ * to do, or with one line in `error` -1, or 1 where only room is missing. */
 int ms_trace_complete(char *error, size_t error_bytes);
 
 static inline void ms_trace_alloc(uint32_t slot, const struct ms_block *block)

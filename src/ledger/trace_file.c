@@ -1,27 +1,22 @@
 /* trace_file.c - the trace's file; see trace_file.h.
  *
- * Floor 2. Bare system calls for writing: pwrite() is a cancellation point. RLIMIT_FSIZE is looked at before,
- * for its signal would end the host. */
+ * Floor 2. Bare system calls for writing: pwrite() is a cancellation point. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/files.h"
 #include "base/libc.h"
+#include "base/signals.h"
 #include "base/spare.h"
 #include "ledger/trace.h"
 #include "ledger/trace_file.h"
-
-#define FIRST_WORDS "# memshim"
-
-enum { HEAD_BYTES = 2048 /* in a buffer of base/spare.h */ };
 
 /* Where the summary's line begins: the head's last. */
 static uint64_t summary_offset(void)
@@ -29,23 +24,23 @@ static uint64_t summary_offset(void)
     return ms_process()->trace_start - MS_TRACE_SUMMARY_BYTES;
 }
 
-static int put(int fd, uint64_t offset, const char *bytes, size_t count)
+int ms_trace_file_put(int fd, uint64_t offset, const char *bytes, size_t count)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-        offset + count > limit.rlim_cur)
-        return EFBIG;
-    while (count) {
+    struct ms_signals held;
+    int error = 0;
+    ms_signals_hold(&held, false);
+    while (count && !error) {
         long written = syscall(SYS_pwrite64, fd, bytes, count, (off_t)offset);
         if (written == 0 || (written < 0 && errno != EINTR))
-            return written == 0 ? EIO : errno;
+            error = written == 0 ? EIO : errno;
         if (written > 0) {
             bytes += written;
             offset += (uint64_t)written;
             count -= (size_t)written;
         }
     }
-    return 0;
+    ms_signals_release(&held);
+    return error;
 }
 
 /* One line of `MS_TRACE_SUMMARY_BYTES`, filled up with blanks. */
@@ -67,18 +62,19 @@ static void clean(char *text)
     }
 }
 
-static size_t make_head(char *head)
+size_t ms_trace_file_head(char *head)
 {
     const struct ms_process *process = ms_process();
     char name[256];
     const char *executable = ms_process_text("exe"), *slash = executable ? strrchr(executable, '/') : NULL;
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : "unknown");
     clean(name);
-    int used =
-        snprintf(head, HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
-                 FIRST_WORDS " %s: %s, process %d\n"
+    int used = snprintf(
+        head, MS_TRACE_HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
+        MS_TRACE_FIRST_WORDS " %s, run %016llx: %s, process %d\n"
                              "# columns: microseconds op(a|f) id bytes stream, and of a: site address\n",
-                 PACKAGE_VERSION, name, (int)process->pid);
+        PACKAGE_VERSION, (unsigned long long)(process->run_id ? process->run_id : process->start_unix_ns),
+        name, (int)process->pid);
     pad(head + used, "unfinished");
     return (size_t)used + MS_TRACE_SUMMARY_BYTES;
 }
@@ -90,9 +86,9 @@ int ms_trace_file_create(const char *path)
     struct stat status;
     if (!head)
         return ENOMEM;
-    size_t bytes = make_head(head);
+    size_t bytes = ms_trace_file_head(head);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int error = fd < 0 || fstat(fd, &status) != 0 ? errno : put(fd, 0, head, bytes);
+    int error = fd < 0 || fstat(fd, &status) != 0 ? errno : ms_trace_file_put(fd, 0, head, bytes);
     ms_spare_give(head);
     if (fd < 0)
         return error;
@@ -126,7 +122,7 @@ static int open_again(const char *path)
 }
 
 /* [from, end) of the ring, which may go around its end once. */
-static int write_ring(int fd, uint64_t from, uint64_t end)
+int ms_trace_file_ring(int fd, uint64_t from, uint64_t end)
 {
     const char *ring = MS_ROWS(TRACE, char);
     int error = 0;
@@ -134,7 +130,7 @@ static int write_ring(int fd, uint64_t from, uint64_t end)
         uint64_t place = from % MS_TRACE_RING_BYTES, count = end - from;
         if (count > MS_TRACE_RING_BYTES - place)
             count = MS_TRACE_RING_BYTES - place;
-        error = put(fd, ms_process()->trace_start + from, ring + place, count);
+        error = ms_trace_file_put(fd, ms_process()->trace_start + from, ring + place, count);
         from += count;
     }
     return error;
@@ -150,7 +146,7 @@ int ms_trace_file_write(const char *path)
     int fd = open_again(path);
     if (fd < 0)
         return errno;
-    int error = write_ring(fd, from, end), cut = 0;
+    int error = ms_trace_file_ring(fd, from, end), cut = 0;
     if (error)
         cut = ftruncate(fd, (off_t)(process->trace_start + from));
     close(fd);
@@ -166,42 +162,7 @@ int ms_trace_file_summary(const char *path, const char *text)
     if (fd < 0)
         return errno;
     pad(line, text);
-    int error = put(fd, summary_offset(), line, sizeof line);
+    int error = ms_trace_file_put(fd, summary_offset(), line, sizeof line);
     close(fd);
     return error;
-}
-
-/* Who reads a ledger that somebody else made must not write where that says: only into what is a trace. */
-static bool is_trace(int fd)
-{
-    char words[sizeof FIRST_WORDS - 1];
-    struct stat status;
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
-           pread(fd, words, sizeof words, 0) == (ssize_t)sizeof words &&
-           memcmp(words, FIRST_WORDS, sizeof words) == 0 &&
-           (uint64_t)status.st_size >= ms_process()->trace_start + atomic_load(&ms_process()->trace_written);
-}
-
-int ms_trace_complete(char *error, size_t error_bytes)
-{
-    const char *path = ms_process_text("trace");
-    const struct ms_process *process = ms_process();
-    uint64_t written = atomic_load(&process->trace_written), end = atomic_load(&process->trace_end);
-    if (!path || written == end)
-        return 0;
-    if (end < written || end - written > MS_TRACE_RING_BYTES ||
-        ms_table_rows(MS_TABLE_TRACE) < MS_TRACE_RING_BYTES || end > INT64_MAX / 2 ||
-        process->trace_start > HEAD_BYTES) {
-        snprintf(error, error_bytes, "the trace's last lines are damaged");
-        return -1;
-    }
-    int fd = open_again(path), code = fd < 0 ? errno : is_trace(fd) ? 0 : ESTALE;
-    if (fd >= 0)
-        close(fd);
-    if (!code)
-        code = ms_trace_file_write(path);
-    if (code)
-        snprintf(error, error_bytes, "the trace's last lines cannot be added to %.300s: %s", path,
-                 code == ESTALE ? "it is another file" : ms_error_text(code));
-    return code ? -1 : 0;
 }

@@ -7,11 +7,18 @@
 #ifndef MS_LEDGER_TRACE_FILE_H
 #define MS_LEDGER_TRACE_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ledger/process.h"
 
-enum { MS_TRACE_RING_BYTES = MS_TABLE_TRACE_ROWS, MS_TRACE_SUMMARY_BYTES = 160 };
+#define MS_TRACE_FIRST_WORDS "# memshim"
+
+enum {
+    MS_TRACE_RING_BYTES = MS_TABLE_TRACE_ROWS,
+    MS_TRACE_SUMMARY_BYTES = 160,
+    MS_TRACE_HEAD_BYTES = 2048 /* in a buffer of base/spare.h */
+};
 
 /** Makes the file, with its head, and notes it in the process's row. Returns 0 or an errno: EEXIST if there
  * is one. */
@@ -21,5 +28,13 @@ int ms_trace_file_create(const char *path);
 int ms_trace_file_write(const char *path);
 /** Puts a line of text, without its end, in the place that the head keeps for it. */
 int ms_trace_file_summary(const char *path, const char *text);
+
+/** For trace_complete.c: what this record's trace begins with, into MS_TRACE_HEAD_BYTES, the summary's line
+ * last. Returns its bytes. */
+size_t ms_trace_file_head(char *head);
+/** Bytes at a place of a file. Returns 0 or an errno. */
+int ms_trace_file_put(int fd, uint64_t offset, const char *bytes, size_t count);
+/** [from, end) of the ring at its place of a file. Returns 0 or an errno. */
+int ms_trace_file_ring(int fd, uint64_t from, uint64_t end);
 
 #endif

@@ -1,6 +1,5 @@
 /* count_symbols.c - preloaded into the command, it counts how often libdwfl's symbol tables are asked, and
  * says so at the end, in the file COUNT_SYMBOLS names. Stands before libdw's functions of the same names. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <stdio.h>

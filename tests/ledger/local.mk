@@ -35,14 +35,14 @@ tests_ledger_liblate_so_LDADD = libcuda.so.1
 tests_ledger_late_user_SOURCES = tests/ledger/late_user.c
 tests_ledger_late_user_LDADD = tests/ledger/liblate.so libcuda.so.1
 
-ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/moments.py tests/ledger/places.sh
+ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/foreign.py tests/ledger/moments.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
 
 check_PROGRAMS += tests/ledger/steps
 tests_ledger_steps_SOURCES = tests/ledger/steps.c tests/program.h
 tests_ledger_steps_LDADD = libcudart.so.13
-EXTRA_DIST += tests/ledger/watched.py tests/ledger/opened.py
+EXTRA_DIST += tests/ledger/watched.py tests/ledger/ledgerfile.py tests/ledger/opened.py
 
 # A process that goes on, looked at by memshim snapshot, top and metrics.
 dist_check_SCRIPTS += tests/ledger/snapshot.bats tests/ledger/metrics.py tests/ledger/top.py
