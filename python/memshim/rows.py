@@ -147,7 +147,8 @@ class Site(NamedTuple):
 
 class Leak(NamedTuple):
     """What a site allocated and had not freed. `leak_class` is at_exit, growing, or, which count as no leak,
-    suppressed and cache."""
+    suppressed and cache. `pattern` says in which way: growing, lost, held, or, which count as no leak either,
+    interrupted, context and live."""
 
     site: int
     bytes: int
@@ -160,6 +161,7 @@ class Leak(NamedTuple):
     kind: Optional[str] = None
     died_with_context_bytes: Optional[int] = None
     framework: Optional[str] = None
+    pattern: Optional[str] = None
 
 
 class TimelineRow(NamedTuple):

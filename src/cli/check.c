@@ -9,17 +9,19 @@
 #include "cli/cli.h"
 #include "report/findings.h"
 #include "report/fold.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 
 #define OF(kind) (1u << (kind))
 
-const char *const ms_check_kinds[MS_CHECK_KINDS] = {"process", "device", "owner", "phase"};
+const char *const ms_check_kinds[MS_CHECK_KINDS] = {"process", "device", "owner", "phase", "class"};
 
 const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
     [MS_CHECK_PEAK] = {"peak", "peak", "More memory was live at once than is allowed.", MS_CHECK_DEVICE,
                        OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE), "5%"},
     [MS_CHECK_LEAK] = {"leak", "leaked", "More memory was never freed than is allowed.", MS_CHECK_PROCESS,
-                       OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER), "0%"},
+                       OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_CLASS),
+                       "0%"},
     [MS_CHECK_GROWTH] = {"growth", "growth", "Memory grew by more than is allowed.", MS_CHECK_PROCESS,
                          OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE),
                          "0%"},
@@ -61,16 +63,30 @@ static enum ms_check_of read_kind(const char *scope, size_t length, char **name_
     return (enum ms_check_of)of;
 }
 
+/* A class by its word alone: "lost=0". */
+static bool read_class(const char *scope, size_t length, struct ms_check_limit *limit)
+{
+    enum ms_leak_class class = ms_leak_class_find(scope, length);
+
+    if (limit->figure != MS_CHECK_LEAK || class > MS_LEAK_CONTEXT)
+        return false;
+    limit->of = MS_CHECK_CLASS;
+    limit->name = strdup(ms_leak_class_word(class));
+    return limit->name != NULL;
+}
+
 static int refuse_kind(enum ms_check_figure figure, const char *option, const char *text)
 {
     const unsigned kinds = ms_check_figures[figure].kinds;
-    char allowed[128] = "";
+    char allowed[256] = "";
     size_t used = 0;
 
     for (unsigned of = 0; of < MS_CHECK_KINDS; of++)
         if (kinds & OF(of))
             used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s%s", used ? ", " : "",
                                      ms_check_kinds[of], of ? "[:NAME]" : "");
+    if (figure == MS_CHECK_LEAK)
+        snprintf(allowed + used, sizeof(allowed) - used, ", growing, lost, held, interrupted, context");
     ms_cli_error("%s '%s': before the = may stand %s", option, text, allowed);
     return -1;
 }
@@ -82,7 +98,7 @@ int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figur
     struct ms_check_limit limit = {.figure = figure, .of = ms_check_figures[figure].usual};
     struct ms_check_limit *grown;
 
-    if (equals)
+    if (equals && !read_class(text, (size_t)(equals - text), &limit))
         limit.of = read_kind(text, (size_t)(equals - text), &limit.name);
     if (limit.of == MS_CHECK_KINDS || !(ms_check_figures[figure].kinds & OF(limit.of))) {
         free(limit.name);
@@ -92,8 +108,8 @@ int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figur
         free(limit.name);
         return -1;
     }
-    if (limit.amount.percent &&
-        (limit.of == MS_CHECK_PROCESS || (limit.of == MS_CHECK_OWNER && figure != MS_CHECK_PEAK))) {
+    if (limit.amount.percent && (limit.of == MS_CHECK_PROCESS || limit.of == MS_CHECK_CLASS ||
+                                 (limit.of == MS_CHECK_OWNER && figure != MS_CHECK_PEAK))) {
         ms_cli_error("%s '%s': a share is one of a device; give device=%s, or a size", option, text,
                      equals ? equals + 1 : text);
         free(limit.name);

@@ -25,8 +25,15 @@ enum ms_check_figure {
     MS_CHECK_FIGURES
 };
 
-/** What a figure is of. */
-enum ms_check_of { MS_CHECK_PROCESS, MS_CHECK_DEVICE, MS_CHECK_OWNER, MS_CHECK_PHASE, MS_CHECK_KINDS };
+/** What a figure is of. Classes are those of leaks (report/leak_class.h), and stand in no baseline. */
+enum ms_check_of {
+    MS_CHECK_PROCESS,
+    MS_CHECK_DEVICE,
+    MS_CHECK_OWNER,
+    MS_CHECK_PHASE,
+    MS_CHECK_CLASS,
+    MS_CHECK_KINDS
+};
 
 struct ms_check_figure_info {
     const char *name;  /* "peak": as options, rules and baselines spell it */

@@ -106,7 +106,7 @@ static int keep_all(const struct ms_report *reports, size_t count, struct ms_che
 
         status = ms_check_measure(&reports[i], &measures);
         for (size_t k = 0; status == 0 && k < measures.count; k++)
-            status = keep(kept, &measures.rows[k]);
+            status = measures.rows[k].of == MS_CHECK_CLASS ? 0 : keep(kept, &measures.rows[k]);
         ms_check_measures_free(&measures);
     }
     return status;

@@ -178,7 +178,7 @@ static int hold(const struct holding *holding, const struct ms_check_measure *ro
         holding->limit->met = true;
     } else {
         if (!base)
-            holding->results->fresh += is_anything(rows, count);
+            holding->results->fresh += rows[0].of != MS_CHECK_CLASS && is_anything(rows, count);
         if (!base || (!base->bytes && !is_anything(rows, count)))
             return 0;
     }

@@ -31,6 +31,13 @@ static int refuse_left_out(const char *path, const struct ms_report *report,
 
     for (size_t i = 0; i < rules->limit_count; i++) {
         enum ms_check_of of = rules->limits[i].of;
+
+        if (of == MS_CHECK_CLASS) {
+            ms_cli_error(
+                "%s: %s: a job report adds up all classes of leaks; check the reports that were merged", path,
+                rules->limits[i].text);
+            return -1;
+        }
         const char *key = of == MS_CHECK_OWNER   ? "owners_left_out"
                           : of == MS_CHECK_PHASE ? "phases_left_out"
                                                  : "";

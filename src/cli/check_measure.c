@@ -6,6 +6,7 @@
 
 #include "cli/check.h"
 #include "cli/grow.h"
+#include "report/leak_class.h"
 
 struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
                                               enum ms_check_of of, const char *name, json_int_t bytes)
@@ -101,8 +102,8 @@ static void add_leaks(struct meter *meter, enum ms_check_of of, const char *name
 
         if (!row || !site || !ms_report_is_leak(leak) || !is_of(meter, site, thing))
             continue;
-        row->bytes = ms_report_sum(row->bytes, ms_report_int(leak, "bytes"));
-        blame(row, site, ms_report_int(leak, "bytes"));
+        row->bytes = ms_report_sum(row->bytes, ms_leak_bytes(leak));
+        blame(row, site, ms_leak_bytes(leak));
     }
 }
 
@@ -115,8 +116,7 @@ static void add_growth(struct meter *meter, enum ms_check_of of, const char *nam
 
     json_array_foreach (ms_report_array(meter->report->root, "leaks"), i, leak) {
         site = ms_report_site(meter->report, ms_report_int(leak, "site"));
-        if (!row || !site || strcmp(ms_report_text(leak, "class"), "growing") != 0 ||
-            !is_of(meter, site, thing))
+        if (!row || !site || ms_leak_class_of(leak) != MS_LEAK_GROWING || !is_of(meter, site, thing))
             continue;
         row->bytes = ms_report_sum(row->bytes, ms_report_int(leak, "bytes"));
         blame(row, site, ms_report_int(leak, "bytes"));
@@ -128,6 +128,26 @@ static void add_growth(struct meter *meter, enum ms_check_of of, const char *nam
             continue;
         row->bytes = ms_report_sum(row->bytes, grew);
         blame(row, site, grew);
+    }
+}
+
+/* What was never freed of each class. */
+static void add_classes(struct meter *meter)
+{
+    for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_CONTEXT; class ++) {
+        const char *word = ms_leak_class_word((enum ms_leak_class) class);
+        struct ms_check_measure *row = add(meter, MS_CHECK_LEAK, MS_CHECK_CLASS, word, 0);
+        json_t *leak;
+        size_t i;
+
+        json_array_foreach (ms_report_array(meter->report->root, "leaks"), i, leak) {
+            const json_t *site = ms_report_site(meter->report, ms_report_int(leak, "site"));
+
+            if (!row || !site || ms_leak_class_of(leak) != class)
+                continue;
+            row->bytes = ms_report_sum(row->bytes, ms_leak_bytes(leak));
+            blame(row, site, ms_leak_bytes(leak));
+        }
     }
 }
 
@@ -240,6 +260,7 @@ int ms_check_measure(const struct ms_report *report, struct ms_check_measures *m
         return ms_check_measure_job(report, measures_p);
     add_leaks(&meter, MS_CHECK_PROCESS, "", &all);
     add_growth(&meter, MS_CHECK_PROCESS, "", &all);
+    add_classes(&meter);
     json_array_foreach (ms_report_array(report->root, "devices"), i, row)
         if (ms_report_device_first(report, row) == i)
             measure_device(&meter, i, row);

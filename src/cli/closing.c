@@ -11,20 +11,9 @@
 #include "cli/next.h"
 #include "cli/summary.h"
 #include "cli/suppress.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 #include "report/view.h"
-
-static json_int_t count_leaked_blocks(const struct ms_report *report)
-{
-    json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
-    json_int_t blocks = 0;
-    size_t i;
-
-    json_array_foreach (leaks, i, leak)
-        if (ms_report_is_leak(leak))
-            blocks = ms_report_sum(blocks, ms_report_int(leak, "count"));
-    return blocks;
-}
 
 /* What all processes of the run leaked together. */
 static void print_totals(const struct ms_outcome *outcome)
@@ -33,8 +22,11 @@ static void print_totals(const struct ms_outcome *outcome)
     size_t i;
 
     for (i = 0; i < outcome->count; i++) {
-        bytes = ms_report_sum(bytes, ms_report_leaked(&outcome->found[i].report, NULL));
-        blocks = ms_report_sum(blocks, count_leaked_blocks(&outcome->found[i].report));
+        struct ms_leak_sums sums;
+
+        ms_leak_sums_of(&outcome->found[i].report, &sums);
+        bytes = ms_report_sum(bytes, ms_leak_sums_leaked(&sums).bytes);
+        blocks = ms_report_sum(blocks, ms_leak_sums_leaked(&sums).blocks);
     }
     ms_cli_note("%zu processes: leaked %s in %" JSON_INTEGER_FORMAT " block%s together", outcome->count,
                 ms_text_size(bytes).text, blocks, blocks == 1 ? "" : "s");
@@ -63,33 +55,52 @@ static void print_failed(const struct ms_outcome *outcome)
             return;
 }
 
-static void print_found(const struct ms_outcome *outcome)
+/* "leaked 3.0 MiB in 2 blocks: lost; caches of frameworks kept 1.0 MiB" */
+static void print_leaked(const struct ms_report *report)
 {
-    const struct ms_report *report = &outcome->found[0].report;
-    json_t *devices = ms_report_array(report->root, "devices"), *device;
-    json_int_t peak = 0, reserved = 0, blocks = count_leaked_blocks(report);
-    size_t count = json_array_size(devices);
-    char held[64] = "", cached[96] = "";
-    const char *path = ms_next_path(outcome->found[0].path);
-    size_t i;
+    struct ms_leak_sums sums;
+    struct ms_leak_sum leaked;
 
-    print_failed(outcome);
+    ms_leak_sums_of(report, &sums);
+    leaked = ms_leak_sums_leaked(&sums);
+    fprintf(stderr, "leaked %s in %" JSON_INTEGER_FORMAT " block%s", ms_text_size(leaked.bytes).text,
+            leaked.blocks, leaked.blocks == 1 ? "" : "s");
+    ms_leaks_put_classes(stderr, &sums);
+    ms_leaks_put_others(stderr, &sums);
+    if (sums.of[MS_LEAK_CACHE].bytes)
+        fprintf(stderr, "; caches of frameworks kept %s", ms_text_size(sums.of[MS_LEAK_CACHE].bytes).text);
+}
+
+static void print_peak(const struct ms_report *report)
+{
+    json_t *devices = ms_report_array(report->root, "devices"), *device;
+    json_int_t peak = 0, reserved = 0;
+    size_t count = json_array_size(devices), i;
+
     json_array_foreach (devices, i, device) { /* each had its peak at a time of its own */
         if (i && ms_report_int(device, "peak_live_bytes") <= peak)
             continue;
         peak = ms_report_int(device, "peak_live_bytes");
         reserved = ms_report_int(device, "peak_reserved_bytes");
     }
+    fprintf(stderr, "peak %s", ms_text_size(peak).text);
     if (reserved) /* nothing is, where all memory is the vendor's */
-        snprintf(held, sizeof(held), " live and %s reserved", ms_text_size(reserved).text);
-    if (ms_report_cached(report))
-        snprintf(cached, sizeof(cached), "; caches of frameworks kept %s",
-                 ms_text_size(ms_report_cached(report)).text);
-    ms_cli_note("process %" JSON_INTEGER_FORMAT
-                ": peak %s%s on %s%zu device%s, leaked %s in %" JSON_INTEGER_FORMAT " block%s%s",
-                ms_report_int(json_object_get(report->root, "run"), "pid"), ms_text_size(peak).text, held,
-                count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s",
-                ms_text_size(ms_report_leaked(report, NULL)).text, blocks, blocks == 1 ? "" : "s", cached);
+        fprintf(stderr, " live and %s reserved", ms_text_size(reserved).text);
+    fprintf(stderr, " on %s%zu device%s", count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s");
+}
+
+static void print_found(const struct ms_outcome *outcome)
+{
+    const struct ms_report *report = &outcome->found[0].report;
+    const char *path = ms_next_path(outcome->found[0].path);
+
+    print_failed(outcome);
+    fprintf(stderr, "memshim: process %" JSON_INTEGER_FORMAT ": ",
+            ms_report_int(json_object_get(report->root, "run"), "pid"));
+    print_peak(report);
+    fputs(", ", stderr);
+    print_leaked(report);
+    fputc('\n', stderr);
     ms_view_print(stderr, report, "memshim: ");
     if (outcome->count == 1) {
         ms_cli_note("report: %s", path);
@@ -135,7 +146,7 @@ void ms_closing_leaks(const struct ms_outcome *outcome)
 
         if (ms_leaks_open(&found->report, 0, &leaks) < 0)
             return;
-        if (leaks.counted.sites) {
+        if (ms_leak_sums_leaked(&leaks.sums).sites) {
             fputc('\n', stderr);
             ms_text_put(stderr, ms_next_path(ms_outcome_title(found)));
             fputs(": ", stderr);

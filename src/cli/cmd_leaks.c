@@ -24,7 +24,8 @@ static int take(void *arg, int id, const char *value)
 
 static json_t *leak_json(const struct ms_report *report, json_t *leak)
 {
-    static const char *const keys[] = {"site", "class", "framework", "bytes", "count", "first_ns", "last_ns"};
+    static const char *const keys[] = {"site",  "class", "pattern",  "framework",
+                                       "bytes", "count", "first_ns", "last_ns"};
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     json_int_t stack = ms_report_int(site, "stack");
     json_t *object = json_object();
@@ -43,6 +44,22 @@ static json_t *leak_json(const struct ms_report *report, json_t *leak)
     return object;
 }
 
+/* Bytes, blocks and sites of each class that there is. */
+static json_t *classes_json(const struct ms_leak_sums *sums)
+{
+    json_t *object = json_object();
+
+    for (unsigned class = 0; class < MS_LEAK_CLASSES; class ++) {
+        const struct ms_leak_sum *sum = &sums->of[class];
+
+        if (sum->sites || sum->bytes)
+            json_object_set_new(object, ms_leak_class_word(class),
+                                json_pack("{s:I, s:I, s:I}", "bytes", sum->bytes, "count", sum->blocks,
+                                          "sites", (json_int_t)sum->sites));
+    }
+    return object;
+}
+
 static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
                            const void *options)
 {
@@ -53,11 +70,12 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     (void)options;
     for (size_t i = 0; i < leaks->count; i++)
         json_array_append_new(rows, leak_json(report, leaks->rows[i]));
-    object = json_pack("{s:s, s:I, s:I, s:I, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes",
-                       leaks->counted.bytes, "cached_bytes", leaks->cached.bytes, "late_frees",
-                       ms_report_int(json_object_get(report->root, "coverage"), "late_frees"), "left_out",
-                       "bytes", left_out->bytes, "count", left_out->blocks, "sites",
-                       (json_int_t)left_out->sites, "leaks", rows);
+    object = json_pack("{s:s, s:I, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:o}", "file", path, "leaked_bytes",
+                       ms_leak_sums_leaked(&leaks->sums).bytes, "cached_bytes",
+                       leaks->sums.of[MS_LEAK_CACHE].bytes, "late_frees",
+                       ms_report_int(json_object_get(report->root, "coverage"), "late_frees"), "classes",
+                       classes_json(&leaks->sums), "left_out", "bytes", left_out->bytes, "count",
+                       left_out->blocks, "sites", (json_int_t)left_out->sites, "leaks", rows);
     ms_cli_set_view(object, report);
     if (json_object_get(run, "pid"))
         json_object_set(object, "pid", json_object_get(run, "pid"));
@@ -78,11 +96,11 @@ static void close_leaks(void *view)
 
 static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
-    const struct ms_leak_sum *sum = &((const struct ms_leaks *)view)->counted;
+    struct ms_leak_sum sum = ms_leak_sums_leaked(&((const struct ms_leaks *)view)->sums);
 
-    figures[0] = sum->bytes;
-    figures[1] = sum->blocks;
-    figures[2] = (json_int_t)sum->sites;
+    figures[0] = sum.bytes;
+    figures[1] = sum.blocks;
+    figures[2] = (json_int_t)sum.sites;
 }
 
 static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)

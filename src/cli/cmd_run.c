@@ -24,11 +24,22 @@
 #include "cli/preload.h"
 #include "cli/see_through.h"
 #include "cli/suppress.h"
+#include "report/leak_class.h"
 #include "report/text.h"
+
+/* What --fail-on-leak allows of all processes together. */
+struct ms_leak_gate {
+    bool all;       /* of all that counts as leaked */
+    uint64_t bytes; /* so much of that */
+    struct {
+        bool given;
+        uint64_t bytes;
+    } of[MS_LEAK_CONTEXT + 1]; /* and so much of one class */
+};
 
 struct run_options {
     bool sim, force, quiet, fail_on_leak, see_through;
-    uint64_t leak_bytes;
+    struct ms_leak_gate leaks;
     long error_code;
     const char *mode, *output, *trace, *baseline, *merged;
     struct ms_check_rules rules;
@@ -49,8 +60,23 @@ static const char *gate_name(const struct run_options *options)
 
 static int take_leak(struct run_options *options, const char *value)
 {
+    size_t length = value ? strcspn(value, "=") : 0;
+    enum ms_leak_class class = value ? ms_leak_class_find(value, length) : MS_LEAK_CLASSES;
+
     options->fail_on_leak = true;
-    return value ? ms_cli_size("--fail-on-leak", value, &options->leak_bytes) : 0;
+    if (class <= MS_LEAK_CONTEXT) {
+        options->leaks.of[class].given = true;
+        return value[length]
+                   ? ms_cli_size("--fail-on-leak", value + length + 1, &options->leaks.of[class].bytes)
+                   : 0;
+    }
+    options->leaks.all = true;
+    if (value && length != strlen(value)) {
+        ms_cli_error("--fail-on-leak '%s': before the = may stand growing, lost, held, interrupted, context",
+                     value);
+        return -1;
+    }
+    return value ? ms_cli_size("--fail-on-leak", value, &options->leaks.bytes) : 0;
 }
 
 /* Whether `word` is one of the words in "a|b|c". */
@@ -208,17 +234,31 @@ static int clear_way(const char *what, const char *pattern, bool force)
     return status;
 }
 
+static bool is_more(json_int_t leaked, uint64_t allowed, const char *class)
+{
+    if (leaked <= 0 || (uint64_t)leaked <= allowed)
+        return false;
+    ms_cli_error("leaked %s%s%s, allowed %s", ms_text_size(leaked).text, *class ? ", " : "", class,
+                 ms_text_size((json_int_t)allowed).text);
+    return true;
+}
+
 /* 0, or the error exit code after a line. */
 static int gate_leaks(const struct run_options *options, const struct ms_outcome *outcome)
 {
-    json_int_t leaked = 0;
+    struct ms_leak_sums sums = {.of = {{0, 0, 0}}};
+    bool failed;
+    json_t *leak;
 
-    for (size_t i = 0; i < outcome->count; i++)
-        leaked = ms_report_sum(leaked, ms_report_leaked(&outcome->found[i].report, NULL));
-    if (leaked <= 0 || (uint64_t)leaked <= options->leak_bytes)
+    for (size_t i = 0, k; i < outcome->count; i++)
+        json_array_foreach (ms_report_array(outcome->found[i].report.root, "leaks"), k, leak)
+            ms_leak_sums_add(&sums, leak);
+    failed = options->leaks.all && is_more(ms_leak_sums_leaked(&sums).bytes, options->leaks.bytes, "");
+    for (unsigned class = 0; class <= MS_LEAK_CONTEXT && !failed; class ++)
+        failed = options->leaks.of[class].given &&
+                 is_more(sums.of[class].bytes, options->leaks.of[class].bytes, ms_leak_class_text(class));
+    if (!failed)
         return 0;
-    ms_cli_error("leaked %s, allowed %s", ms_text_size(leaked).text,
-                 ms_text_size((json_int_t)options->leak_bytes).text);
     ms_closing_leaks(outcome);
     return (int)options->error_code;
 }

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/many.h"
+#include "report/leak_class.h"
 
 struct summary_options {
     struct ms_cli_printing printing;

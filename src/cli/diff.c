@@ -11,6 +11,7 @@
 #include "export/names.h"
 #include "report/findings.h"
 #include "report/fold.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 
 const char *const ms_diff_values[MS_DIFF_VALUES] = {"peak", "live", "leaked", "reserved", "calls"};

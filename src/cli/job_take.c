@@ -10,6 +10,7 @@
 #include "cli/grow.h"
 #include "report/findings.h"
 #include "report/fold.h"
+#include "report/leak_class.h"
 
 /* What is kept of most, in order; equal ones by key. */
 static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p, uint32_t site,
@@ -99,7 +100,7 @@ static int take_leaks(struct ms_job_taking *taking)
         json_int_t id = ms_report_int(leak, "site");
 
         if (ms_report_is_leak(leak) && id >= 0 && (size_t)id < count)
-            taking->leaked[id] = ms_report_sum(taking->leaked[id], ms_report_int(leak, "bytes"));
+            taking->leaked[id] = ms_report_sum(taking->leaked[id], ms_leak_bytes(leak));
     }
     return 0;
 }

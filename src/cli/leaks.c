@@ -9,15 +9,10 @@
 #include "cli/load.h"
 #include "report/text.h"
 
-static bool is_cache(const json_t *leak)
-{
-    return !strcmp(ms_report_text(leak, "class"), "cache");
-}
-
 static int compare_leaks(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    json_int_t left = is_cache(x), right = is_cache(y);
+    json_int_t left = ms_leak_class_of(x), right = ms_leak_class_of(y);
 
     if (left != right)
         return left < right ? -1 : 1;
@@ -28,9 +23,9 @@ static int compare_leaks(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static void add(struct ms_leak_sum *sum, const json_t *leak)
+static void leave_out(struct ms_leak_sum *sum, const json_t *leak)
 {
-    sum->bytes = ms_report_sum(sum->bytes, ms_report_int(leak, "bytes"));
+    sum->bytes = ms_report_sum(sum->bytes, ms_leak_bytes(leak));
     sum->blocks = ms_report_sum(sum->blocks, ms_report_int(leak, "count"));
     sum->sites++;
 }
@@ -49,12 +44,10 @@ int ms_leaks_open(const struct ms_report *report, uint64_t min_bytes, struct ms_
 
         if (shown)
             leaks_p->rows[leaks_p->count++] = leak;
-        if (is_cache(leak))
-            add(&leaks_p->cached, leak);
-        else if (shown)
-            add(ms_report_is_leak(leak) ? &leaks_p->counted : &leaks_p->suppressed, leak);
+        if (shown || ms_leak_class_of(leak) == MS_LEAK_CACHE)
+            ms_leak_sums_add(&leaks_p->sums, leak);
         else if (bytes >= 0 && ms_report_is_leak(leak))
-            add(&leaks_p->left_out, leak);
+            leave_out(&leaks_p->left_out, leak);
     }
     if (leaks_p->count)
         qsort(leaks_p->rows, leaks_p->count, sizeof(json_t *), compare_leaks);
@@ -73,23 +66,52 @@ static void print_sum(FILE *out, const struct ms_leak_sum *sum, const char *verb
             verb, sum->blocks, sum->blocks == 1 ? "" : "s", sum->sites, sum->sites == 1 ? "" : "s");
 }
 
+void ms_leaks_put_classes(FILE *out, const struct ms_leak_sums *sums)
+{
+    struct ms_leak_sum all = ms_leak_sums_leaked(sums);
+    const char *before = ": ";
+
+    for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_HELD; class ++) {
+        const struct ms_leak_sum *sum = &sums->of[class];
+
+        if (!sum->sites)
+            continue;
+        fputs(before, out);
+        if (sum->sites < all.sites)
+            fprintf(out, "%s ", ms_text_size(sum->bytes).text);
+        fputs(ms_leak_class_text(class), out);
+        before = ", ";
+    }
+}
+
+void ms_leaks_put_others(FILE *out, const struct ms_leak_sums *sums)
+{
+    for (unsigned class = MS_LEAK_INTERRUPTED; class <= MS_LEAK_LIVE; class ++)
+        if (sums->of[class].bytes > 0)
+            fprintf(out, "; %s %s", ms_text_size(sums->of[class].bytes).text, ms_leak_class_text(class));
+}
+
 void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct ms_leaks *leaks,
                          uint64_t min_bytes)
 {
     json_int_t late = ms_report_int(json_object_get(report->root, "coverage"), "late_frees");
+    const struct ms_leak_sum counted = ms_leak_sums_leaked(&leaks->sums);
+    const struct ms_leak_sum *of = leaks->sums.of;
 
-    if (leaks->counted.sites || leaks->suppressed.sites) {
-        print_sum(out, &leaks->counted, "leaked");
-        if (leaks->suppressed.bytes)
-            fprintf(out, "; %s more suppressed", ms_text_size(leaks->suppressed.bytes).text);
+    if (counted.sites || of[MS_LEAK_SUPPRESSED].sites) {
+        print_sum(out, &counted, "leaked");
+        ms_leaks_put_classes(out, &leaks->sums);
     } else if (leaks->left_out.sites) {
         fprintf(out, "no leaks of %s or more", ms_text_size((json_int_t)min_bytes).text);
     } else {
         fputs("no leaks", out);
     }
+    if (of[MS_LEAK_SUPPRESSED].bytes)
+        fprintf(out, "; %s more suppressed", ms_text_size(of[MS_LEAK_SUPPRESSED].bytes).text);
+    ms_leaks_put_others(out, &leaks->sums);
     fputc('\n', out);
-    if (leaks->cached.sites) {
-        print_sum(out, &leaks->cached, "kept");
+    if (of[MS_LEAK_CACHE].sites) {
+        print_sum(out, &of[MS_LEAK_CACHE], "kept");
         fputs(" by caches of frameworks, which is no leak\n", out);
     }
     if (leaks->left_out.sites) {
@@ -107,12 +129,11 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
 {
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     json_int_t count = ms_report_int(leak, "count"), device = ms_report_int(site, "device");
-    const char *class = ms_report_text(leak, "class");
     const char *owner = ms_text_stack_module(report, ms_report_int(site, "stack"));
 
     fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ",
             ms_text_size(ms_report_int(leak, "bytes")).text, count, count == 1 ? "" : "s");
-    ms_text_put(out, *class ? class : "at_exit");
+    fputs(ms_leak_class_text(ms_leak_class_of(leak)), out);
     if (*ms_report_text(leak, "framework")) {
         fputs(" of ", out);
         ms_text_put(out, ms_report_text(leak, "framework"));

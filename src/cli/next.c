@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/leak_class.h"
 #include "report/owners.h"
 #include "report/text.h"
 
@@ -42,7 +43,7 @@ const json_t *ms_next_finding(const struct ms_report *report)
     return NULL;
 }
 
-/* Whether the program itself left anything, and not only libraries that keep what they have to the end. */
+/* Whether the program itself has what grows or was lost, and not only libraries that keep what they have. */
 static bool leaks_itself(const struct ms_report *report)
 {
     json_t *leak;
@@ -51,7 +52,7 @@ static bool leaks_itself(const struct ms_report *report)
     json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
         const json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
 
-        if (ms_report_is_leak(leak) && !ms_owners_is_library(ms_report_text(site, "owner")))
+        if (ms_leak_class_of(leak) <= MS_LEAK_LOST && !ms_owners_is_library(ms_report_text(site, "owner")))
             return true;
     }
     return false;

@@ -6,6 +6,7 @@
 
 #include "cli/job.h"
 #include "cli/summary.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 
 enum { LINES = 5 }; /* of many processes the fullest, and the emptiest */

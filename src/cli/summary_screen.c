@@ -15,7 +15,7 @@
 #include "report/text.h"
 
 /* So that it is twenty lines at most; of sites and of leaks one fewer where there was no memory. */
-enum { DEVICES_NAMED = 4, SITES_SHOWN = 3, LEAKS_SHOWN = 3 };
+enum { DEVICES_NAMED = 4, SITES_SHOWN = 3, GROWING_SHOWN = 2, LOST_SHOWN = 1 };
 
 static size_t room(const struct ms_report *report, size_t shown)
 {
@@ -245,39 +245,50 @@ static void print_peak(FILE *out, const struct ms_report *report)
 
 /* --- leaks ---------------------------------------------------------------------------------------------- */
 
+static void print_leaked(FILE *out, const struct ms_leak_sums *sums)
+{
+    struct ms_leak_sum leaked = ms_leak_sums_leaked(sums);
+
+    if (leaked.sites)
+        fprintf(out, "Leak  %s never freed, in %" JSON_INTEGER_FORMAT " block%s",
+                ms_text_size(leaked.bytes).text, leaked.blocks, leaked.blocks == 1 ? "" : "s");
+    else
+        fputs("Leak  none", out);
+    ms_leaks_put_classes(out, sums);
+    ms_leaks_put_others(out, sums);
+    if (sums->of[MS_LEAK_CACHE].sites)
+        fprintf(out, "; %s kept by caches of frameworks, which is no leak",
+                ms_text_size(sums->of[MS_LEAK_CACHE].bytes).text);
+    fputc('\n', out);
+}
+
+/* The lines of what grows or was lost; what is held to the end is the program's business. */
 static void print_leaks(FILE *out, const struct ms_report *report)
 {
-    bool goes_on = !strcmp(ms_report_text(json_object_get(report->root, "run"), "end_reason"), "running");
-    struct lines lines = {.count = 0};
     struct ms_leaks leaks;
-    size_t looked = 0;
 
     if (ms_leaks_open(report, 0, &leaks) < 0)
         return;
-    if (leaks.counted.sites)
-        fprintf(out, "Leak  %s %s, in %" JSON_INTEGER_FORMAT " block%s",
-                ms_text_size(leaks.counted.bytes).text, goes_on ? "not freed so far" : "never freed",
-                leaks.counted.blocks, leaks.counted.blocks == 1 ? "" : "s");
-    else
-        fputs("Leak  none", out);
-    if (leaks.cached.sites)
-        fprintf(out, "; %s kept by caches of frameworks, which is no leak",
-                ms_text_size(leaks.cached.bytes).text);
-    fputc('\n', out);
-    for (size_t i = 0; i < leaks.count; i++) {
-        const json_t *site = ms_report_site(report, ms_report_int(leaks.rows[i], "site"));
-        json_int_t bytes = ms_report_int(leaks.rows[i], "bytes");
+    print_leaked(out, &leaks.sums);
+    for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_LOST; class ++) {
+        struct lines lines = {.count = 0};
+        size_t looked = 0;
 
-        if (!ms_report_is_leak(leaks.rows[i]))
-            continue;
-        if (looked++ < SITES_LOOKED_AT) {
-            add_site(&lines, report, site, bytes);
-            continue;
+        for (size_t i = 0; i < leaks.count; i++) {
+            const json_t *site = ms_report_site(report, ms_report_int(leaks.rows[i], "site"));
+            json_int_t bytes = ms_leak_bytes(leaks.rows[i]);
+
+            if (ms_leak_class_of(leaks.rows[i]) != class)
+                continue;
+            if (looked++ < SITES_LOOKED_AT) {
+                add_site(&lines, report, site, bytes);
+                continue;
+            }
+            lines.rest = ms_report_sum(lines.rest, bytes);
+            lines.left++;
         }
-        lines.rest = ms_report_sum(lines.rest, bytes);
-        lines.left++;
+        print_lines(out, report, &lines, class == MS_LEAK_GROWING ? room(report, GROWING_SHOWN) : LOST_SHOWN);
     }
-    print_lines(out, report, &lines, room(report, LEAKS_SHOWN));
     ms_leaks_close(&leaks);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "cli/load.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 #include "report/view.h"
 

@@ -14,6 +14,7 @@
 #include "export/export.h"
 #include "export/metrics.h"
 #include "export/names.h"
+#include "report/leak_class.h"
 #include "report/utf8.h"
 
 /* Series of one family that Prometheus' own advice still calls harmless: "keep the cardinality below 10", and

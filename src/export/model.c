@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "export/names.h"
 #include "report/fold.h"
+#include "report/leak_class.h"
 #include "report/sites.h"
 #include "report/text.h"
 #include "report/utf8.h"
@@ -285,7 +286,7 @@ static void add_leaks(struct ms_model *model, const struct ms_site_row *sites, s
         json_int_t id = ms_report_int(leak, "site");
 
         if (by_id && ms_report_is_leak(leak) && id >= 0 && (size_t)id < count)
-            by_id[id] = ms_report_sum(by_id[id], ms_report_int(leak, "bytes"));
+            by_id[id] = ms_report_sum(by_id[id], ms_leak_bytes(leak));
     }
     for (i = 0; by_id && i < count; i++)
         if (sites[i].id >= 0 && (size_t)sites[i].id < count)

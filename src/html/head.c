@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "html/job.h"
+#include "report/leak_class.h"
 #include "report/text.h"
 
 #define EXACT_MAX 9007199254740991LL /* 2^53 - 1: larger integers are rounded by JavaScript */
@@ -79,10 +80,10 @@ static json_t *path_json(const char *path)
 
 json_t *ms_html_head(const char *path, const struct ms_report *report)
 {
-    static const char *const keys[] = {
-        "schema_version", "tool",   "run",    "config", "devices",  "memory",   "pools",    "apis",
-        "modules",        "owners", "phases", "oom",    "findings", "coverage", "overhead", "diagnostics",
-        "balances",       "contexts"};
+    static const char *const keys[] = {"schema_version", "tool",     "run",      "config",   "devices",
+                                       "memory",         "pools",    "apis",     "modules",  "owners",
+                                       "phases",         "oom",      "findings", "coverage", "overhead",
+                                       "diagnostics",    "balances", "contexts"};
     json_t *head = json_object(), *job = ms_html_job(report);
 
     for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)

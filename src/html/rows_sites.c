@@ -180,7 +180,8 @@ static int put_held(struct ms_columns *columns, const struct ms_model *model)
 static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)
 {
     static const struct ms_html_key keys[] = {
-        {"leak.class", "class", true},        {"leak.site", "site", false},
+        {"leak.class", "class", true},        {"leak.pattern", "pattern", true},
+        {"leak.site", "site", false},
         {"leak.bytes", "bytes", false},       {"leak.count", "count", false},
         {"leak.first_ns", "first_ns", false}, {"leak.last_ns", "last_ns", false}};
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;

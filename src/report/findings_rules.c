@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "report/findings.h"
+#include "report/leak_class.h"
 #include "report/owners.h"
 #include "report/sites.h"
 #include "report/text.h"
@@ -44,7 +45,8 @@ static void tell_leak(struct ms_finder *finder, const struct ms_found *found)
             ms_finding_text("free what %s allocates before it allocates again, or reuse it", line));
     else if (line)
         ms_finding_add(finder, "leak", found->bytes, site,
-                       ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT " block%s never freed",
+                       ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
+                                       " block%s lost: allocated again and again, and never freed",
                                        ms_text_size(found->bytes).text, api_of(site), count,
                                        count == 1 ? " was" : "s were"),
                        ms_finding_text("free what %s allocates", line));
@@ -53,11 +55,12 @@ static void tell_leak(struct ms_finder *finder, const struct ms_found *found)
 
 static void look_at_leak(struct ms_finder *finder, const json_t *leak)
 {
-    bool grows = !strcmp(ms_report_text(leak, "class"), "growing");
-    struct ms_found found = {.rule = grows ? MS_MANY_GROWTH : MS_MANY_LEAK, .tell = tell_leak, .row = leak};
+    enum ms_leak_class class = ms_leak_class_of(leak);
+    struct ms_found found = {
+        .rule = class == MS_LEAK_GROWING ? MS_MANY_GROWTH : MS_MANY_LEAK, .tell = tell_leak, .row = leak};
 
-    found.bytes = ms_report_int(leak, "bytes") - ms_report_int(leak, "died_with_context_bytes");
-    if (!ms_report_is_leak(leak) || found.bytes <= 0)
+    found.bytes = ms_leak_bytes(leak);
+    if (class > MS_LEAK_LOST || found.bytes <= 0) /* what is held to the end is meant, most often */
         return;
     found.of = ms_report_site(finder->report, ms_report_int(leak, "site"));
     ms_finding_note(finder, found);
@@ -96,8 +99,7 @@ static bool *growing_devices(const struct ms_report *report)
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "leaks"), i, leak) {
-        size_t at =
-            strcmp(ms_report_text(leak, "class"), "growing") ? SIZE_MAX : ms_report_device_of(report, leak);
+        size_t at = ms_leak_class_of(leak) == MS_LEAK_GROWING ? ms_report_device_of(report, leak) : SIZE_MAX;
 
         if (grows && at != SIZE_MAX)
             grows[at] = true;

@@ -296,46 +296,6 @@ bool ms_report_is_device_memory(const json_t *site)
     return true;
 }
 
-bool ms_report_is_leak(const json_t *leak)
-{
-    const char *class = ms_report_text(leak, "class");
-
-    return strcmp(class, "suppressed") != 0 && strcmp(class, "cache") != 0;
-}
-
-json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device)
-{
-    json_t *leaks = ms_report_array(report->root, "leaks");
-    json_int_t bytes = 0;
-    json_t *leak;
-    size_t i;
-
-    json_array_foreach (leaks, i, leak) {
-        size_t device = by_device
-                            ? ms_report_device_of(report, ms_report_site(report, ms_report_int(leak, "site")))
-                            : SIZE_MAX;
-
-        if (!ms_report_is_leak(leak))
-            continue;
-        bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
-        if (device != SIZE_MAX)
-            by_device[device] = ms_report_sum(by_device[device], ms_report_int(leak, "bytes"));
-    }
-    return bytes;
-}
-
-json_int_t ms_report_cached(const struct ms_report *report)
-{
-    json_t *leak;
-    json_int_t bytes = 0;
-    size_t i;
-
-    json_array_foreach (ms_report_array(report->root, "leaks"), i, leak)
-        if (!strcmp(ms_report_text(leak, "class"), "cache"))
-            bytes = ms_report_sum(bytes, ms_report_int(leak, "bytes"));
-    return bytes;
-}
-
 static int check_version(const json_t *root, const char *path, char *error, size_t error_bytes)
 {
     const char *version = ms_report_text(root, "schema_version");

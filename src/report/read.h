@@ -73,12 +73,5 @@ size_t ms_report_device_first(const struct ms_report *report, const json_t *devi
 
 /** Whether a site's blocks count towards its device: host memory and what others own does not. */
 bool ms_report_is_device_memory(const json_t *site);
-/** Whether a row of leaks[] is one: neither suppressed nor a framework's cache. */
-bool ms_report_is_leak(const json_t *leak);
-/** Bytes leaked: those rows of leaks[]. What lies on each row of devices[] is added to
- * `by_device` (NULL, or as long as devices[]). */
-json_int_t ms_report_leaked(const struct ms_report *report, json_int_t *by_device);
-/** Bytes that caches of frameworks still held. */
-json_int_t ms_report_cached(const struct ms_report *report);
 
 #endif

@@ -4,6 +4,7 @@
 #include "report/told.h"
 
 #include "report/findings.h"
+#include "report/leak_class.h"
 #include "report/owners.h"
 #include "report/view.h"
 
@@ -11,5 +12,6 @@ void ms_report_tell(struct ms_report *report)
 {
     ms_view_tell(report);
     ms_owners_tell(report);
+    ms_leak_classes_tell(report);
     ms_findings_tell(report);
 }

@@ -96,11 +96,11 @@ static void print_report(FILE *out, long long leaked)
     fprintf(out,
             "\"sites\": [{\"id\": 0, \"hash\": \"0123456789abcdef\", \"stack\": 0, \"device\": 0, \"api\": "
             "\"cudaMalloc\",\n"
-            " \"total_bytes\": %lld, \"total_count\": 1, \"live_bytes\": %lld, \"live_count\": 1, "
+            " \"total_bytes\": %lld, \"total_count\": 2, \"live_bytes\": %lld, \"live_count\": 1, "
             "\"at_peak_bytes\": %lld,\n"
-            " \"max_bytes\": %lld, \"lifetime_ns_sum\": 0, \"rounding_bytes\": 0, \"size_hist\": {\"1\": 1}, "
+            " \"max_bytes\": %lld, \"lifetime_ns_sum\": 0, \"rounding_bytes\": 0, \"size_hist\": {\"1\": 2}, "
             "\"kind\": \"device\",\n"
-            " \"freed_count\": 0}],\n"
+            " \"freed_count\": 1}],\n"
             "\"leaks\": [{\"site\": 0, \"bytes\": %lld, \"count\": 1, \"class\": \"at_exit\", \"first_ns\": "
             "0, \"last_ns\": 0}]}\n",
             leaked, leaked, leaked, leaked, leaked);

@@ -8,12 +8,12 @@ load helpers
     [ "$status" -eq 0 ]
     [ -z "$err" ]
     [[ $out == "3.0 MiB leaked in 3 blocks at 2 sites"* ]]
-    [[ $out == *"2.0 MiB in 1 block, at_exit, cudaMalloc, device 0, by /src/train"*"make_weights at /src/train.c:41"*"main at /src/train.c:80"*"1.0 MiB in 2 blocks"*"libstripped.so+0x7f10"* ]]
+    [[ $out == *"2.0 MiB in 1 block, lost, cudaMalloc, device 0, by /src/train"*"make_weights at /src/train.c:41"*"main at /src/train.c:80"*"1.0 MiB in 2 blocks"*"libstripped.so+0x7f10"* ]]
 }
 
 @test "--min-bytes leaves out smaller sites" {
     try leaks --min-bytes=1025K "$data/train.json"
-    [[ $out == "2.0 MiB leaked in 1 block at 1 site"$'\n'"1.0 MiB left out in 2 blocks at 1 site of less than 1.0 MiB each"* ]]
+    [[ $out == "2.0 MiB leaked in 1 block at 1 site: lost"$'\n'"1.0 MiB left out in 2 blocks at 1 site of less than 1.0 MiB each"* ]]
     try leaks --min-bytes=1M "$data/train.json"
     [[ $out == "3.0 MiB leaked"* ]]
     try leaks --min-bytes=1G "$data/train.json"
@@ -40,7 +40,7 @@ load helpers
     done
     try leaks "$data/train.json" second.json
     grep -qE '^total +6.0 MiB +6 +4  2 processes$' out.txt
-    [ "$(grep -c 'json: 3.0 MiB leaked in 3 blocks at 2 sites$' out.txt)" -eq 2 ]
+    [ "$(grep -c 'json: 3.0 MiB leaked in 3 blocks at 2 sites: lost$' out.txt)" -eq 2 ]
 }
 
 @test "suppressed leaks are shown but not counted" {

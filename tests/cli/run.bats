@@ -188,7 +188,7 @@ setup() {
 @test "--fail-on-leak: 23, or what --error-exitcode says; the program's own failure stands" {
     FAKE_GPU=1 try run --fail-on-leak -- true
     [ "$status" -eq 23 ]
-    [[ $err == *"leaked 1 B, allowed 0 B"*"1 B in 1 block, at_exit, cudaMalloc, device 0"*"(no stack)"* ]]
+    [[ $err == *"leaked 1 B, allowed 0 B"*"1 B in 1 block, lost, cudaMalloc, device 0"*"(no stack)"* ]]
     FAKE_GPU=1 try run --fail-on-leak --error-exitcode 99 -- true
     [ "$status" -eq 99 ]
     FAKE_GPU=1024 try run --fail-on-leak=1K -- true

@@ -124,8 +124,8 @@ assert [(row["class"], row.get("framework")) for row in rows] == [("at_exit", No
     [ "$status" -eq 0 ]
     head -n 3 out.txt >head.txt
     printf '%s\n' 'shows segments of the cache of PyTorch, not tensors; memshim run --see-through shows these' \
-        '4.0 KiB leaked in 1 block at 1 site' '3.0 MiB kept in 2 blocks at 2 sites by caches of frameworks, which is no leak' | cmp - head.txt
-    [[ $out == *"4.0 KiB in 1 block, at_exit,"*"2.0 MiB in 1 block, cache of PyTorch,"*"1.0 MiB in 1 block, cache of PyTorch,"* ]]
+        '4.0 KiB leaked in 1 block at 1 site: lost' '3.0 MiB kept in 2 blocks at 2 sites by caches of frameworks, which is no leak' | cmp - head.txt
+    [[ $out == *"4.0 KiB in 1 block, lost,"*"2.0 MiB in 1 block, cache of PyTorch,"*"1.0 MiB in 1 block, cache of PyTorch,"* ]]
     try leaks --json r.json
     python3 -c 'import json, sys
 told = json.load(open(sys.argv[1]))
@@ -220,5 +220,5 @@ END
     called r.json "2097152 0 $torch_cached" "4096 0 $own"
     ends_with --fail-on-leak
     [ "$status" -eq 23 ]
-    [[ $err == *"leaked 4.0 KiB in 1 block; caches"*"next: memshim leaks told.json"*"leaked 4.0 KiB, allowed 0 B"* ]]
+    [[ $err == *"leaked 4.0 KiB in 1 block: lost; caches"*"next: memshim leaks told.json"*"leaked 4.0 KiB, allowed 0 B"* ]]
 }

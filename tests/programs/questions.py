@@ -47,7 +47,8 @@ def shape(command, text):
         terms = text.index("in use on the device")
         text = text[:terms] + re.sub(r" *[\d.]+ [KMG]?i?B", " N", re.sub(r" +[\d.]+ [KMG]?i?B +free.*\n?", "", text[terms:]))
     # Whether it grew is told by stretches of time, of which a quick machine has few.
-    text = re.sub(r"\b(growing|at_exit),", "leak,", text)
+    text = re.sub(r"\b(growing|lost|held to the end),", "leak,", text)
+    text = re.sub(r"(: |, )([\d.]+ [KMG]?i?B )?(growing|lost|held to the end)\b", "", text)
     text = re.sub(r"[\d.]+ [KMG]?i?B (reserved)|(largest free piece) [\d.]+ [KMG]?i?B", "N", text)
     return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "Found", "to do: synchronise", "reserved "))]
 

@@ -21,17 +21,23 @@ function drawFindings(page, place) {
     return {};
   }
   const of = (name) => report.column(`leak.${name}`), rows = Array.from({ length: count }, (_, i) => i);
+  const words = { held: "held to the end", interrupted: "held when it was ended", context: "gone with its context", live: "not freed so far" };
+  const leakClass = (i) => {
+    const told = report.text("leak.class", i), pattern = report.text("leak.pattern", i);
+    return ["suppressed", "cache"].includes(told) || !pattern ? told : words[pattern] || pattern;
+  };
   const site = (i) => report.rows.get(of("site")[i]);
   const line = (i) => (site(i) === undefined ? "" : report.siteLine(site(i)));
   const detail = el("section", { class: "detail", "aria-live": "polite", id: "leak-detail" }, "Choose a leak to see its stack.");
   const figure = (title, name, show) => ({ title, kind: "right", width: "7rem", by: (i) => of(name)[i], cell: (i) => show(exactAt(of(name), i)) });
   const grid = new Grid("leaks", [figure("Bytes", "bytes", bytes), figure("Blocks", "count", number),
-    { title: "Class", width: "7rem", by: (i) => report.text("leak.class", i), cell: (i) => short(report.text("leak.class", i), 20) },
+    { title: "Class", width: "9rem", by: leakClass, cell: (i) => short(leakClass(i), 24) },
     figure("Oldest", "first_ns", timeText), figure("Youngest", "last_ns", timeText),
     { title: "Where", kind: "code", width: "minmax(16rem, 3fr)", by: line, cell: (i) => short(line(i), 160) },
   ], (i) => site(i) !== undefined && fill(detail, ...siteDetail(report, site(i))), { id: "leaks-grid" });
   put(place, el("p", {}, bytes(report.leaked(), { id: "leaked" }), " were leaked. Suppressed leaks and caches of frameworks are in the list, and in no sum."),
     grid.element, detail);
-  grid.set(rows.sort((a, b) => of("bytes")[b] - of("bytes")[a] || a - b));
+  const order = ["growing", "lost", "held to the end"], place_of = (i) => (order.includes(leakClass(i)) ? order.indexOf(leakClass(i)) : 9);
+  grid.set(rows.sort((a, b) => place_of(a) - place_of(b) || of("bytes")[b] - of("bytes")[a] || a - b));
   return { grid };
 }
