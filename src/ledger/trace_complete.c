@@ -167,6 +167,8 @@ int ms_trace_complete(char *error, size_t error_bytes)
         return -1;
     }
     int code = complete(path);
+    if (!code)
+        atomic_store(&ms_process()->trace_written, end);
     if (code)
         snprintf(error, error_bytes, "the trace's last lines cannot be added to %.300s: %s", path,
                  code == ESTALE  ? "it is another file"
