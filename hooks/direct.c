@@ -16,42 +16,52 @@
 #include "hooks/serve_call.h"
 #include "pool/hit.h"
 
-MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
 _Atomic uint64_t ms_direct_frees;
 
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver)
 {
     uint64_t changes = ms_objects_changes();
     struct ms_section section;
+    struct ms_own *own;
     bool plain;
 
     if (ms_thread.depth > 0)
         return;
     ms_section_enter(&section);
     plain = driver->ctx_record_event && ms_library_is_plain_runtime(target->real);
-    ms_direct_mine[which] = (struct ms_direct){target->real, plain ? driver : NULL, changes};
+    own = ms_own_mine();
+    if (own)
+        ((struct ms_direct *)(void *)own->direct)[which] =
+            (struct ms_direct){target->real, plain ? driver : NULL, changes};
     if (plain)
         atomic_store_explicit(&ms_direct_frees, changes + 1, memory_order_relaxed);
     ms_section_leave(&section);
 }
 
 /* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
-void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word)
+static void note(struct ms_kept_site *kept, const struct ms_target *target, uint64_t word)
 {
-    struct ms_kept_site *kept = ms_kept_site(row);
-
-    if (ms_unusual_any(word))
-        return;
-    ms_guard_enter();
     kept->word = 0;
     atomic_signal_fence(memory_order_seq_cst);
     if (kept->target.real != target->real) { /* reached by no export of ours */
         kept->key = 0;
         kept->target = *target;
     }
-    kept->driver = ms_direct_mine[MS_DIRECTLY].gpu;
+    kept->driver = ms_direct_mine(MS_DIRECTLY)->gpu;
     atomic_signal_fence(memory_order_seq_cst);
     kept->word = word;
+}
+
+void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word)
+{
+    struct ms_kept_site *kept;
+
+    if (ms_unusual_any(word))
+        return;
+    ms_guard_enter();
+    kept = ms_kept_site_mine(row);
+    if (kept)
+        note(kept, target, word);
     ms_guard_leave();
 }
 
@@ -77,7 +87,7 @@ bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64
     if (!ms_direct_is_ordinary())
         return false;
     enter(&section, NULL);
-    served = hits(ms_gpu_context_now(ms_direct_mine[MS_DIRECTLY].gpu), bytes, &given);
+    served = hits(ms_gpu_context_now(ms_direct_mine(MS_DIRECTLY)->gpu), bytes, &given);
     if (MS_LIKELY(served)) {
         ms_stack_id stack = ms_serve_stack(bytes, frame, caller);
         ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,

@@ -28,7 +28,11 @@ struct ms_direct {
 /** The calls that are answered so, and what is known of each, since each is another function of the
  * runtime's. */
 enum ms_directly { MS_DIRECTLY_NOT, MS_DIRECTLY, MS_DIRECTLY_CURRENT, MS_DIRECTLY_POOL, MS_DIRECTLY_END };
-extern MS_TLS struct ms_direct ms_direct_mine[MS_DIRECTLY_END];
+_Static_assert(MS_DIRECTLY_END * sizeof(struct ms_direct) == MS_OWN_DIRECT_BYTES, "its place in own.h");
+static MS_INLINE const struct ms_direct *ms_direct_mine(enum ms_directly which)
+{
+    return (const struct ms_direct *)(const void *)ms_thread.own->direct + which;
+}
 /** The latest of these numbers, + 1, for which a thread has learned so: then frees are answered as well. */
 extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
@@ -57,8 +61,9 @@ static inline void ms_direct_note(unsigned row, const struct ms_target *target, 
 
 static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
 {
-    return ms_direct_mine[which].real == target->real &&
-           ms_direct_mine[which].changes == ms_objects_changes();
+    const struct ms_direct *mine = ms_direct_mine(which);
+
+    return mine->real == target->real && mine->changes == ms_objects_changes();
 }
 
 /* Nothing of memshim's is going on in this thread, and the record is this process's. */
@@ -144,7 +149,7 @@ static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *
     uint64_t *out = (uint64_t *)(uintptr_t)args->out, word = ms_unusual_now();
 
     *status_p = 0;
-    if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine[args->direct].gpu ||
+    if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine(args->direct)->gpu ||
         !ms_direct_may(&ms_thread) || (args->direct == MS_DIRECTLY && (!out || !args->bytes)))
         return false;
     if (args->direct != MS_DIRECTLY)

@@ -22,7 +22,7 @@ static MS_INLINE struct ms_stream *stream_of(const struct ms_gpu *gpu, uint64_t 
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
                            uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle)
 {
-    const struct ms_gpu *gpu = ms_direct_mine[which].gpu;
+    const struct ms_gpu *gpu = ms_direct_mine(which)->gpu;
     const struct request request = {row, gpu, frame, caller, bytes, bytes, handle};
     struct ms_section section;
     struct ms_pool_block given MS_CACHELINE;
@@ -46,9 +46,9 @@ bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *fra
 /* The driver of whatever this thread got from it. */
 static MS_INLINE const struct ms_gpu *driver(void)
 {
-    const struct ms_gpu *gpu = ms_direct_mine[MS_DIRECTLY_CURRENT].gpu;
+    const struct ms_gpu *gpu = ms_direct_mine(MS_DIRECTLY_CURRENT)->gpu;
 
-    return MS_LIKELY(gpu != NULL) ? gpu : ms_direct_mine[MS_DIRECTLY_POOL].gpu;
+    return MS_LIKELY(gpu != NULL) ? gpu : ms_direct_mine(MS_DIRECTLY_POOL)->gpu;
 }
 
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t handle)

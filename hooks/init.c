@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "base/own.h"
 #include "base/arena.h"
 #include "base/bias.h"
 #include "base/cancel.h"
@@ -187,6 +188,7 @@ static void start_over(void)
     ms_balance_hooks_reset();
     ms_takers_hooks_reset();
     ms_bias_reset();
+    ms_own_reset();
     ms_bias_start();
     start_ledger();
     ms_uses_start();

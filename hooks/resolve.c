@@ -231,27 +231,28 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum m
     return MS_LIKELY(site_read(site, key, &target)) ? target : resolve_slowly(row, caller, node, key, site);
 }
 
-MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
-
 /* A signal handler's call finds no entry that is half written, and writes none into its middle: the key is
  * first and last, and below memshim's own code nothing is kept. */
 struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node)
 {
     uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
     struct ms_target target = ms_resolve_exported(row, caller, node);
-    struct ms_kept_site *kept = ms_kept_site(row);
+    struct ms_kept_site *kept;
 
     if (!target.real || ms_thread.depth > 0)
         return target;
     ms_guard_enter();
-    kept->key = 0;
-    atomic_signal_fence(memory_order_seq_cst);
-    if (kept->target.real != target.real)
-        kept->word = 0;
-    kept->target = target;
-    kept->generation = generation;
-    atomic_signal_fence(memory_order_seq_cst);
-    kept->key = ms_resolve_key(row, caller, node);
+    kept = ms_kept_site_mine(row);
+    if (kept) {
+        kept->key = 0;
+        atomic_signal_fence(memory_order_seq_cst);
+        if (kept->target.real != target.real)
+            kept->word = 0;
+        kept->target = target;
+        kept->generation = generation;
+        atomic_signal_fence(memory_order_seq_cst);
+        kept->key = ms_resolve_key(row, caller, node);
+    }
     ms_guard_leave();
     return target;
 }

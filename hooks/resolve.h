@@ -13,6 +13,7 @@
 
 #include "base/elf.h"
 #include "base/lock.h"
+#include "base/own.h"
 #include "hooks/hook.h"
 #include "gpu/gpu.h"
 #include "ledger/ledger.h"
@@ -148,11 +149,18 @@ struct ms_kept_site {
     uint64_t word;
     const struct ms_gpu *driver;
 };
-extern MS_TLS struct ms_kept_site ms_kept_sites[MS_KEPT_SITES];
+_Static_assert(MS_KEPT_SITES * sizeof(struct ms_kept_site) == MS_OWN_SITES_BYTES, "its place in own.h");
 /** What is kept for a row. */
-static MS_INLINE struct ms_kept_site *ms_kept_site(enum ms_row row)
+static MS_INLINE const struct ms_kept_site *ms_kept_site(enum ms_row row)
 {
-    return &ms_kept_sites[row % MS_KEPT_SITES];
+    return (const struct ms_kept_site *)(const void *)ms_thread.own->sites + row % MS_KEPT_SITES;
+}
+/** The same, to be changed; NULL where there is no memory to keep anything. Inside memshim's own code. */
+static inline struct ms_kept_site *ms_kept_site_mine(enum ms_row row)
+{
+    struct ms_own *own = ms_own_mine();
+
+    return own ? (struct ms_kept_site *)(void *)own->sites + row % MS_KEPT_SITES : NULL;
 }
 /** Whether what is kept for the row is of this call site, by now: not below memshim's own code, nor without a
  * function. */

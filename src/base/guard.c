@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/guard.h"
+#include "base/own.h"
 
-MS_TLS struct ms_thread ms_thread;
+MS_TLS struct ms_thread ms_thread = {.own = &ms_own_none};
 
 unsigned ms_thread_ask_id(void)
 {

@@ -12,6 +12,7 @@
 #include "base/pass.h"
 
 struct ms_call; /* hooks/dispatch.h: the outermost hooked call of this thread, or NULL */
+struct ms_own;
 
 struct ms_thread {
     int depth;
@@ -21,6 +22,7 @@ struct ms_thread {
     /* where this thread's errno lies, and the type of its cancellation (cancel.h): once it had a hit */
     int *errno_place;
     const unsigned char *cancel_place;
+    const struct ms_own *own; /* what else it has for itself (own.h); never NULL */
     struct ms_pass pass;
 };
 

@@ -34,9 +34,9 @@ static struct places {
 
 /* Devices that were current before ours were pushed: with us no two pushes are ever left open for long. */
 static MS_TLS struct {
-    int device[PUSHED];
-    hipError_t (*set_device[PUSHED])(int);
-    unsigned count;
+    int16_t device[PUSHED];
+    uint8_t library[PUSHED]; /* by which it is made current again, + 1; 0: it was */
+    uint8_t count;
 } before;
 
 /* Two libraries in one process have memory of their own, also on the same device. */
@@ -73,8 +73,8 @@ static CUresult push(CUcontext context)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (now != index && places->set_device(index) != hipSuccess)
         return CUDA_ERROR_INVALID_CONTEXT;
-    before.device[before.count] = now;
-    before.set_device[before.count++] = now != index ? places->set_device : NULL;
+    before.device[before.count] = (int16_t)now;
+    before.library[before.count++] = now != index ? (uint8_t)(places - libraries + 1) : 0;
     return CUDA_SUCCESS;
 }
 
@@ -83,9 +83,9 @@ static CUresult pop(CUcontext *unused)
     (void)unused;
     if (!before.count)
         return CUDA_ERROR_INVALID_CONTEXT;
-    before.count--;
-    return before.set_device[before.count]
-               ? (CUresult)before.set_device[before.count](before.device[before.count])
+    unsigned last = --before.count;
+    return before.library[last]
+               ? (CUresult)libraries[before.library[last] - 1].set_device(before.device[last])
                : CUDA_SUCCESS;
 }
 
@@ -213,6 +213,9 @@ static void error_set(const struct ms_gpu *gpu, int error)
 }
 
 /* The granularity of handles is not asked for: the structure to ask with is another in each version. */
-const struct ms_gpu_vendor ms_gpu_hip = {
-    .maker = MS_MAKER_HIP, .bind = bind, .current = current, .describe = ms_gpu_identify,
-    .error_peek = error_peek, .error_set = error_set};
+const struct ms_gpu_vendor ms_gpu_hip = {.maker = MS_MAKER_HIP,
+                                         .bind = bind,
+                                         .current = current,
+                                         .describe = ms_gpu_identify,
+                                         .error_peek = error_peek,
+                                         .error_set = error_set};

@@ -42,9 +42,9 @@ static MS_INLINE bool is_current(const struct ms_thread *me, const struct ms_gpu
     return told && me->pass.context == *context_p;
 }
 
-static MS_INLINE ms_stack_id stack_of(const void *frame, const void *caller)
+static MS_INLINE ms_stack_id stack_of(const struct ms_thread *me, const void *frame, const void *caller)
 {
-    ms_stack_id stack = ms_stack_again(frame, caller);
+    ms_stack_id stack = ms_stack_again(me, frame, caller);
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
 }
 
@@ -173,7 +173,7 @@ static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *g
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
-    return alloc_of_heap(me, context, bytes, stack_of(frame, caller), api);
+    return alloc_of_heap(me, context, bytes, stack_of(me, frame, caller), api);
 }
 
 /* Whether it has a class; 0 bytes have none. */
@@ -192,7 +192,7 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
         return forget(&me->pass);
-    const struct request r = {context, bytes, stack_of(frame, caller), api};
+    const struct request r = {context, bytes, stack_of(me, frame, caller), api};
     return alloc(me, &r);
 }
 

@@ -12,12 +12,13 @@
 #include "stack/python.h"
 #include "stack/recall.h"
 
-/** As ms_stack_capture; 0 if it has to be asked. */
-static inline MS_RAW ms_stack_id ms_stack_again(const void *frame, const void *caller)
+/** As ms_stack_capture, in the calling thread; 0 if it has to be asked. */
+static inline MS_RAW ms_stack_id ms_stack_again(const struct ms_thread *me, const void *frame,
+                                                const void *caller)
 {
     return MS_UNLIKELY(atomic_load_explicit(&ms_python_is_here, memory_order_relaxed))
                ? 0
-               : ms_recall_again(&ms_recall_mine, frame, (uintptr_t)caller);
+               : ms_recall_again(ms_recall_of(me), frame, (uintptr_t)caller);
 }
 
 #endif

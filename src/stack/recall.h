@@ -20,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "base/objects.h"
+#include "base/own.h"
 #include "stack/stack.h"
 
 enum { MS_RECALL_MAX = 64, MS_RECALL_LINKS = 24 };
@@ -56,7 +57,13 @@ struct ms_recall {
     int32_t fps_at[MS_RECALL_MAX];  /* where the caller's frame pointer was; 0: not on the stack */
     ms_stack_id ids[MS_RECALL_MAX]; /* the stack from this frame outwards */
 };
-extern MS_HIDDEN MS_TLS struct ms_recall ms_recall_mine;
+_Static_assert(sizeof(struct ms_recall) == MS_OWN_RECALL_BYTES, "its place in own.h");
+/** The calling thread's, which only who has one of its own writes to: where nothing is remembered, nothing is
+ * found. */
+static inline struct ms_recall *ms_recall_of(const struct ms_thread *me)
+{
+    return (struct ms_recall *)(uintptr_t)me->own->recall;
+}
 
 /** A frame that was walked now, and how it led to its caller. */
 struct ms_recall_step {

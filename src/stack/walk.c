@@ -82,25 +82,24 @@ MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const v
     return count;
 }
 
-MS_TLS struct ms_recall ms_recall_mine;
-
 /* What is remembered ends with that frame. */
-static void forget_from(unsigned count)
+static void forget_from(struct ms_recall *recall, unsigned count)
 {
-    ms_recall_mine.latest.frame = NULL;
-    ms_recall_mine.count = (uint16_t)count;
+    recall->latest.frame = NULL;
+    recall->count = (uint16_t)count;
 }
 
 void ms_stack_forget(void)
 {
-    forget_from(0);
+    if (ms_thread.own != &ms_own_none)
+        forget_from(ms_recall_of(&ms_thread), 0);
 }
 
 void ms_stack_configure(enum ms_walk walk, unsigned depth)
 {
     depth = depth < 1 ? 1 : depth;
     depth = depth > MS_STACK_DEPTH_MAX ? MS_STACK_DEPTH_MAX : depth;
-    forget_from(0);
+    ms_stack_forget();
     atomic_store_explicit(&configured_walk, (int)walk, memory_order_relaxed);
     atomic_store_explicit(&configured_depth, depth, memory_order_relaxed);
 }
@@ -131,9 +130,9 @@ MS_RAW bool ms_recall_leads_on_unlisted(struct ms_recall *recall)
 /* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
 static void remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
 {
-    struct ms_recall *recall = &ms_recall_mine;
+    struct ms_recall *recall = recalling->recall;
     unsigned count = recalling->known + inner;
-    forget_from(recalling->known);
+    forget_from(recall, recalling->known);
     if (!recalling->known) {
         recall->generation = recalling->generation;
         recall->top = recalling->top;
@@ -176,19 +175,20 @@ static void know_as_latest(struct ms_recall *recall, unsigned count, const void 
 static ms_stack_id capture_recalling(struct notes *notes, const void *frame, uintptr_t caller, unsigned depth)
 {
     struct ms_recalling *recalling = &notes->recalling;
+    struct ms_recall *recall = ms_recall_of(&ms_thread);
     int saved_errno = errno;
-    recalling->recall = &ms_recall_mine;
+    recalling->recall = recall;
     unsigned count = ms_unwind_walk_recalling(frame, caller, notes->frames, depth, recalling);
     unsigned inner = recalling->known ? count - 1 : count;
-    ms_stack_id id = recalling->known ? ms_recall_mine.ids[recalling->known - 1] : 0;
+    ms_stack_id id = recalling->known ? recall->ids[recalling->known - 1] : 0;
     if (inner) {
         id = ms_stack_intern_below(id, notes->frames, inner, notes->ids);
         if (id)
             remember(recalling, notes->ids, inner);
         else
-            forget_from(recalling->known);
+            forget_from(recall, recalling->known);
     }
-    know_as_latest(&ms_recall_mine, inner ? ms_recall_mine.count : recalling->known, frame);
+    know_as_latest(recall, inner ? recall->count : recalling->known, frame);
     errno = saved_errno;
     return id;
 }
@@ -224,16 +224,20 @@ static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void 
 static MS_NOINLINE ms_stack_id capture_anew(enum ms_walk walk, const void *frame, const void *caller,
                                             unsigned depth)
 {
+    struct ms_recall *recall;
     ms_stack_id id;
     if (walk == MS_WALK_OFF)
         return 0;
-    if (walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || ms_recall_mine.is_busy)
+    if (walk != MS_WALK_UNWIND || depth > MS_RECALL_MAX || !ms_own_mine())
         return capture_by_walking(walk, frame, caller, depth, false);
-    ms_recall_mine.is_busy = true;
+    recall = ms_recall_of(&ms_thread);
+    if (recall->is_busy)
+        return capture_by_walking(walk, frame, caller, depth, false);
+    recall->is_busy = true;
     atomic_signal_fence(memory_order_seq_cst);
     id = capture_by_walking(walk, frame, caller, depth, true);
     atomic_signal_fence(memory_order_seq_cst);
-    ms_recall_mine.is_busy = false;
+    recall->is_busy = false;
     return id;
 }
 
@@ -247,14 +251,15 @@ static MS_NOINLINE ms_stack_id with_python(ms_stack_id id, enum ms_walk walk, co
 /* The same stack as last time, or 0. */
 static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *caller, unsigned depth)
 {
+    struct ms_recall *recall = ms_recall_of(&ms_thread);
     ms_stack_id id;
-    if (MS_UNLIKELY(ms_recall_mine.is_busy || ms_objects_stale() || ms_recall_mine.latest.depth != depth))
+    if (MS_UNLIKELY(recall->is_busy || ms_objects_stale() || recall->latest.depth != depth))
         return 0;
-    ms_recall_mine.is_busy = true;
+    recall->is_busy = true; /* the depth is never 0: something is remembered */
     atomic_signal_fence(memory_order_seq_cst);
-    id = ms_recall_again(&ms_recall_mine, frame, ms_strip((uintptr_t)caller));
+    id = ms_recall_again(recall, frame, ms_strip((uintptr_t)caller));
     atomic_signal_fence(memory_order_seq_cst);
-    ms_recall_mine.is_busy = false;
+    recall->is_busy = false;
     return id;
 }
 

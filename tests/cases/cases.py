@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 import hooklib  # noqa: E402
-from hooklib import MEMSHIM, TMP, fact, native_environment, shim_environment  # noqa: E402
+from hooklib import MEMSHIM, TMP, fact, native_environment, shim_environment, skip  # noqa: E402
 
 HERE = os.path.join(os.environ["top_builddir"], "tests", "cases")
 CASES = []
@@ -88,6 +88,47 @@ def limited():
             fact(done.returncode == 0 and done.stdout == ("waiting 1\nhandled 1\n" if words else "done\n"),
                  "limited%s: files of %d bytes at most%s" % (" handled" if words else "", limit, ", memshim run" if first else ""),
                  [done.returncode, done.stdout])
+
+
+def storage(library):
+    """Bytes of thread-local storage that a library has, or None where nobody says."""
+    try:
+        said = subprocess.run(["readelf", "-lW", library], capture_output=True, text=True, check=True).stdout
+    except OSError:
+        return None
+    row = re.search(r"^ +TLS .* 0x(\w+) R +0x\w+$", said, re.M)
+    return int(row.group(1), 16) if row else 0
+
+
+@case
+def loaded():
+    """The library is loaded when threads run already: under LD_AUDIT, late, and beside allocators with storage of their own."""
+    library = os.environ["TEST_LIB"]
+    if hooklib.WATCHED:
+        skip("loaded", "a sanitizer's library cannot be loaded so")
+        return
+    with open(library, "rb") as file:
+        checked = b"ms_lock_note_taken" in file.read()
+    if checked:
+        skip("thread-local storage", "this build checks locks")
+    else:
+        fact((storage(library) or 0) <= 512, "loaded: at most 512 bytes of thread-local storage", [storage(library)])
+    audit = {"LD_AUDIT": HERE + "/audit.so"}
+    native = run("loaded", native=True, **audit)
+    for mode in ("pool", "track", "off"):
+        done = run("loaded", MEMSHIM_MODE=mode, **audit)
+        fact((done.status, done.said) == (native.status, native.said) and
+             (mode == "off" or done.load()["leaks"][0]["count"] == 8), "loaded: under LD_AUDIT, MEMSHIM_MODE=" + mode, done.told())
+    done = run("loaded", library, native=True)
+    fact(done.status == 0 and "cannot" not in done.said, "loaded: by dlopen, with threads", done.told())
+    for name in ("libjemalloc.so.2", "libtcmalloc_minimal.so.4"):
+        if run("loaded", native=True, LD_PRELOAD=name).said.startswith("ERROR"):
+            skip("loaded: beside " + name, "is not here")
+            continue
+        for preloaded in (name + ":" + library, library + ":" + name):
+            done = run("loaded", LD_PRELOAD=preloaded)
+            fact(done.status == 0 and done.said == "failed 0\n" and done.load()["leaks"][0]["count"] == 8,
+                 "loaded: beside " + preloaded.replace(library, "memshim"), done.told())
 
 
 wanted = sys.argv[1:]

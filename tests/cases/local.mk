@@ -19,3 +19,11 @@ endif
 check_PROGRAMS += tests/cases/limited
 tests_cases_limited_SOURCES = tests/cases/limited.c tests/cases/case.h tests/program.h
 tests_cases_limited_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
+check_PROGRAMS += tests/cases/loaded tests/cases/audit.so
+tests_cases_loaded_SOURCES = tests/cases/loaded.c tests/cases/case.h tests/program.h
+tests_cases_loaded_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_cases_loaded_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+tests_cases_audit_so_SOURCES = tests/cases/audit.c
+tests_cases_audit_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_cases_audit_so_LDFLAGS = -shared

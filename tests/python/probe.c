@@ -16,6 +16,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/objects.h"
+#include "base/own.h"
 #include "base/spare.h"
 #include "base/store.h"
 #include "stack/frame.h"
@@ -71,7 +72,7 @@ static void after_fork(void)
     ms_objects_reset();
     ms_stack_reset();
     ms_python_reset();
-    ms_thread = (struct ms_thread){0};
+    ms_thread = (struct ms_thread){.own = &ms_own_none};
 }
 
 /* Code of the C library, of what answers for it under AddressSanitizer (qsort), and of the library by which

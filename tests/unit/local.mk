@@ -2,7 +2,7 @@
 check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
-	tests/unit/test_objects tests/unit/test_options tests/unit/test_pools tests/unit/test_recover tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
+	tests/unit/test_objects tests/unit/test_own tests/unit/test_options tests/unit/test_pools tests/unit/test_recover tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
 
@@ -19,6 +19,9 @@ tests_unit_test_exports_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_files_SOURCES = tests/unit/test_files.c tests/tap.h
 tests_unit_test_files_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_files_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_unit_test_own_SOURCES = tests/unit/test_own.c tests/tap.h
+tests_unit_test_own_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_own_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_pools_SOURCES = tests/unit/test_pools.c tests/tap.h
 tests_unit_test_pools_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_sites_SOURCES = tests/unit/test_sites.c tests/unit/ledger_fixture.h tests/tap.h
