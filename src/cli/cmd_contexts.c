@@ -150,7 +150,7 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
     ms_text_put(out, ms_report_text(row, "api"));
     ms_text_put_own(out, report, ms_report_int(row, "stack"));
     fputc('\n', out);
-    ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
+    ms_text_callers(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
 }
 
 static void print_text(FILE *out, const struct ms_report *reports, const struct devices *devices, size_t top)

@@ -107,13 +107,21 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
     return object;
 }
 
-/* "warning, leak, 3.0 MiB on device 0 (exact): 3.0 MiB of cudaMalloc ..." */
+static bool begins_with_size(const json_t *row)
+{
+    struct ms_text_number size = ms_text_size(ms_report_int(row, "bytes"));
+
+    return !strncmp(ms_report_text(row, "message"), size.text, strlen(size.text));
+}
+
+/* "warning, leak on device 0 (exact): 3.0 MiB of cudaMalloc ..." */
 static void print_head(FILE *out, const json_t *row)
 {
     ms_text_put(out, ms_report_text(row, "severity"));
     fputs(", ", out);
     ms_text_put(out, ms_report_text(row, "rule"));
-    fprintf(out, ", %s", ms_text_size(ms_report_int(row, "bytes")).text);
+    if (!begins_with_size(row)) /* else it would be said twice */
+        fprintf(out, ", %s", ms_text_size(ms_report_int(row, "bytes")).text);
     if (json_object_get(row, "device"))
         fprintf(out, " on %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(row),
                 ms_report_int(row, "device"));
@@ -131,7 +139,7 @@ static void print_place(FILE *out, const struct ms_report *report, const char *w
     ms_text_put(out, *api ? api : "?");
     ms_text_put_own(out, report, stack);
     fputc('\n', out);
-    ms_text_stack(out, report, stack, "        ", STACK_SHOWN);
+    ms_text_callers(out, report, stack, "        ", STACK_SHOWN);
 }
 
 static void print_finding(FILE *out, const struct ms_report *report, const json_t *row)

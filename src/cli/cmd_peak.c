@@ -141,7 +141,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
     print_owner(out, ms_report_text(site, "owner"));
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
-    ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
+    ms_text_callers(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
 }
 
 /* One device; what is left out is said with its bytes. */

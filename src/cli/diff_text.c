@@ -36,7 +36,7 @@ static void put_head(FILE *out, const struct ms_diff *diff)
         fprintf(out, "%-7s ", sides[side]);
         ms_text_put(out, diff->side[side].path);
         fputs(": ", out);
-        ms_text_put(out, ms_report_text(run, "exe"));
+        ms_text_put_program(out, diff->side[side].report, ms_report_text(run, "exe"));
         if (json_object_get(run, "rank"))
             fprintf(out, ", rank %" JSON_INTEGER_FORMAT, ms_report_int(run, "rank"));
         fprintf(out, ", process %" JSON_INTEGER_FORMAT "\n", ms_report_int(run, "pid"));

@@ -170,7 +170,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const struc
         fprintf(out, " in %zu segment%s", holder->segments, holder->segments == 1 ? "" : "s");
         ms_text_put_own(out, report, ms_report_int(site, "stack"));
         fputc('\n', out);
-        ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
+        ms_text_callers(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
     }
 }
 

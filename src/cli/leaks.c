@@ -129,7 +129,6 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
 {
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     json_int_t count = ms_report_int(leak, "count"), device = ms_report_int(site, "device");
-    const char *owner = ms_text_stack_module(report, ms_report_int(site, "stack"));
 
     fprintf(out, "\n%s in %" JSON_INTEGER_FORMAT " block%s, ",
             ms_text_size(ms_report_int(leak, "bytes")).text, count, count == 1 ? "" : "s");
@@ -142,13 +141,10 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
     ms_text_put(out, ms_cli_site_api(site));
     if (device >= 0)
         fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
-    if (*owner) {
-        fputs(", by ", out);
-        ms_text_put_code_path(out, owner);
-    }
+    ms_text_put_library(out, report, ms_report_int(site, "stack"));
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
-    ms_text_stack(out, report, ms_report_int(site, "stack"), "    ", depth);
+    ms_text_callers(out, report, ms_report_int(site, "stack"), "    ", depth);
 }
 
 void ms_leaks_print(FILE *out, const struct ms_report *report, const struct ms_leaks *leaks, size_t top,

@@ -21,7 +21,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
         ms_text_put(out, ms_cli_site_api(site));
         ms_text_put_own(out, report, ms_report_int(site, "stack"));
         fputc('\n', out);
-        ms_text_stack(out, report, ms_report_int(site, "stack"), "          ", HOLDER_SHOWN);
+        ms_text_callers(out, report, ms_report_int(site, "stack"), "          ", HOLDER_SHOWN);
     }
 }
 

@@ -300,7 +300,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
         fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
-    ms_text_stack(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
+    ms_text_callers(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);
 }
 
 static void print_sites(FILE *out, const struct ms_report *report, size_t top)

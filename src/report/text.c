@@ -414,8 +414,16 @@ static void put_line(FILE *out, const struct ms_report *report, const struct lin
     fputc('\n', out);
 }
 
-void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
-                   size_t max)
+/* Whether it is the program's own line, which ms_text_put_own() has said. */
+static bool is_said(const struct ms_report *report, json_int_t stack, const struct line *line)
+{
+    bool inferred;
+
+    return !all_frames && !line->whose && line->frame == ms_fold_own(report, stack, &inferred) && !inferred;
+}
+
+static void put_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                      size_t max, bool own_said)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
     struct line lines[MS_REPORT_DEPTH_MAX];
@@ -426,10 +434,23 @@ void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, 
     if (!count)
         fprintf(out, "%s(no stack)\n", indent);
     line_count = fold(report, frames, count, lines);
-    for (i = 0; i < line_count && i < max; i++)
+    i = own_said && line_count && is_said(report, stack, &lines[0]);
+    for (; i < line_count && i < max; i++)
         put_line(out, report, &lines[i], indent);
     if (line_count > max)
         fprintf(out, "%s... %zu more\n", indent, line_count - max);
+}
+
+void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                   size_t max)
+{
+    put_stack(out, report, stack, indent, max, false);
+}
+
+void ms_text_callers(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                     size_t max)
+{
+    put_stack(out, report, stack, indent, max, true);
 }
 
 void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack)
@@ -443,6 +464,41 @@ void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack
     ms_text_frame(out, report, frame);
     if (inferred)
         fputs(" (inferred)", out);
+}
+
+/* A library that only hands calls on between two languages. */
+static bool is_bridge(const struct ms_report *report, const json_t *frame)
+{
+    const char *whose = ms_fold_whose(report, frame, false);
+
+    return whose && (!*whose || !strcmp(whose, "the interpreter"));
+}
+
+void ms_text_put_library(FILE *out, const struct ms_report *report, json_int_t stack)
+{
+    bool inferred;
+    const json_t *own = ms_fold_own(report, stack, &inferred);
+    json_t *frame, *module;
+
+    if (!ms_report_stack(report, stack, &frame, 1))
+        return;
+    module = json_object_get(frame, "module");
+    if (!json_is_integer(module) || (own && is_bridge(report, frame)) ||
+        (own && json_equal(module, json_object_get(own, "module"))))
+        return;
+    fputs(", by ", out);
+    ms_text_put_program(out, report, ms_text_stack_module(report, stack));
+}
+
+void ms_text_put_program(FILE *out, const struct ms_report *report, const char *path)
+{
+    const json_t *run = json_object_get(report->root, "run");
+    const char *typed = json_string_value(json_array_get(json_object_get(run, "argv"), 0));
+
+    if (typed && *typed && !strcmp(path, ms_report_text(run, "exe")))
+        ms_text_put(out, typed);
+    else
+        ms_text_put_code_path(out, path);
 }
 
 const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack)

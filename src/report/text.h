@@ -57,6 +57,16 @@ void ms_text_show_all_frames(void);
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max);
 
+/** The same without its first line where ms_text_put_own() has just said it. */
+void ms_text_callers(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                     size_t max);
+
+/** A path of code as ms_text_put_code_path; of the program itself as the user typed it. */
+void ms_text_put_program(FILE *out, const struct ms_report *report, const char *path);
+/** ", by " and the library that asked, where the program's own line lies elsewhere; not one that only hands
+ * calls on, as libffi. */
+void ms_text_put_library(FILE *out, const struct ms_report *report, json_int_t stack);
+
 /** ", in " and the program's own line in a stack (fold.h); nothing without a stack. */
 void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack);
 

@@ -96,7 +96,24 @@ def classes():
     fact(done.returncode == 2 and "growing, lost, held" in done.stderr, "by check too", [done.said])
 
 
+def typed():
+    """The program is called as the user called it, and no line of a leak or a finding is there twice."""
+    os.symlink(os.path.join(HERE, "wanting"), "wanted")
+    for name in ("typed.json", "again.json"):
+        command("run", "--sim", "-q", "-f", "-o", name, "--", "./wanted", "few", MEMSIM_MEMORY="2G")
+    screens = {verb[0]: command(*verb).stdout for verb in (["summary", "typed.json"], ["leaks", "typed.json"], ["findings", "typed.json"],
+                                                           ["diff", "typed.json", "again.json"])}
+    fact(screens["summary"].startswith("./wanted few\n") and ": ./wanted, process" in screens["diff"],
+         "the program is shown as it was typed", list(screens.values()))
+    place = [line for line in screens["leaks"].splitlines() if "grow_cache at " in line]
+    fact(len(place) == 1 and ", by " not in screens["leaks"], "leaks says each place once, and not the program's own file", [screens["leaks"]])
+    place = [line for line in screens["findings"].splitlines() if "grow_cache at " in line]
+    fact(len(place) == 2 and "600.0 MiB on device" not in screens["findings"], "findings says it in what to do and where, and the size once",
+         [screens["findings"]])
+
+
 wanting()
 ledgers()
 classes()
+typed()
 hooklib.plan(hooklib.number)

@@ -16,7 +16,7 @@ END
 @test "each leak is one, with its line and what to do" {
     try findings "$data/train.json"
     [ "$status" -eq 0 ]
-    [[ $out == *"warning, leak, 2.0 MiB on device 0 (exact): 2.0 MiB of cudaMalloc in "*" never freed"* ]]
+    [[ $out == *"warning, leak on device 0 (exact): 2.0 MiB of cudaMalloc in "*" never freed"* ]]
     [[ $out == *"to do: free what make_weights at /src/train.c:41 allocates"* ]]
     [[ $out == *"allocated by cudaMalloc, in make_weights at /src/train.c:41"* ]]
 }

@@ -19,7 +19,7 @@ prepare() {
     try leaks report.json
     [[ $out == "2.9 KiB leaked in 3 blocks at 1 site"* ]]
     grep -qE "leak_some at .*/leaker.c:$(grep -n 'the leak' "$top_srcdir/tests/cli/leaker.c" | cut -d: -f1)\$" out.txt
-    [[ $out == *"cuMemAlloc_v2, device 0, by "*"/leaker"* ]]
+    [[ $out == *"cuMemAlloc_v2, device 0, in leak_some at "*"leaker.c:"* ]]
     try summary --json report.json
     python3 - out.txt <<'END'
 import json, sys
