@@ -181,10 +181,15 @@ static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_reques
 
 static int refused(struct ms_call *call, const struct ms_foreign_request *request, int status)
 {
+    const struct ms_oom_asked asked = {.kind = MS_ASKED_DEVICE,
+                                       .device = request->device,
+                                       .served = true,
+                                       .bytes = request->granted,
+                                       .stream = MS_OOM_NO_STREAM};
     struct ms_oom_view view;
 
     ms_balance_look(request->gpu, call->row, call->frame, call->caller);
-    view = ms_serve_oom_view(request->gpu, request->device, request->granted, MS_OOM_NO_STREAM);
+    view = ms_serve_oom_view(request->gpu, &asked);
     if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
         ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested),
                       &view);

@@ -15,6 +15,7 @@
 #include "hooks/init.h"
 #include "hooks/ipc.h"
 #include "hooks/misfree.h"
+#include "hooks/no_memory.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
 #include "hooks/serve_handles.h"
@@ -59,15 +60,6 @@ static uint64_t block_bytes(const struct ms_args *args)
 static const struct ms_call *outermost(const struct ms_call *call)
 {
     return ms_thread.outermost ? ms_thread.outermost : call;
-}
-
-/* Of a failure, which is rare enough to be looked at in full even where stacks are sampled. */
-static ms_stack_id stack_of_failure(const struct ms_call *call)
-{
-    const struct ms_call *outer = outermost(call);
-
-    return ms_stack_sampling() && !outer->stack ? ms_stack_capture(outer->frame, outer->caller)
-                                                : outer->stack;
 }
 
 void ms_call_describe_device(const struct ms_gpu *gpu, int device)
@@ -153,17 +145,6 @@ static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context
     }
 }
 
-static void note_oom(const struct ms_call *call)
-{
-    uint64_t context;
-    int device = ms_gpu_current(call->gpu, &context);
-    struct ms_oom_view view;
-
-    ms_balance_look(call->gpu, call->row, call->frame, call->caller);
-    view = ms_serve_oom_view(call->gpu, device, call->args.bytes, MS_OOM_NO_STREAM);
-    ms_ledger_oom(outermost(call)->row, device, call->args.bytes, stack_of_failure(call), &view);
-}
-
 /* Asked of pools alone that the program names; the device's own is plain memory. */
 static bool is_of_managed_pool(const struct ms_call *call, uint64_t key)
 {
@@ -175,10 +156,6 @@ static void after_alloc(struct ms_call *call, int status)
 {
     uint64_t key, context;
 
-    if (ms_is_no_memory(ms_rows[call->row]->api, status)) {
-        note_oom(call);
-        return;
-    }
     if (status != 0 || (key = read_out(&call->args)) == 0)
         return;
     int device = device_of(call, key, &context);
@@ -226,15 +203,6 @@ static void after_handle_create(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_handle_created(call);
-    else if (ms_is_no_memory(ms_rows[call->row]->api, status))
-        note_oom(call);
-}
-
-static void after_whole_create(struct ms_call *call, int status)
-{
-    ms_whole_create_end(call, status);
-    if (ms_is_no_memory(ms_rows[call->row]->api, status))
-        note_oom(call);
 }
 
 static void before_device_end(struct ms_call *call)
@@ -386,7 +354,7 @@ static const struct {
     [MS_CLASS_HANDLE_RELEASE] = {ms_handle_release_begin, ms_handle_release_end, false},
     [MS_CLASS_HANDLE_MAP] = {ms_handle_map_begin, ms_handle_map_end, false},
     [MS_CLASS_HANDLE_UNMAP] = {ms_handle_unmap_begin, ms_handle_unmap_end, false},
-    [MS_CLASS_WHOLE_CREATE] = {ms_whole_create_begin, after_whole_create, true},
+    [MS_CLASS_WHOLE_CREATE] = {ms_whole_create_begin, ms_whole_create_end, true},
     [MS_CLASS_WHOLE_RELEASE] = {ms_whole_release_begin, ms_whole_release_end, false},
     [MS_CLASS_WHOLE_MAP] = {ms_whole_map_begin, ms_whole_map_end, false},
     [MS_CLASS_WHOLE_SHARE] = {ms_whole_refuse, ms_whole_share_end, false},
@@ -488,6 +456,8 @@ void ms_call_end(struct ms_call *call, int status)
     bool owner = ms_init_owner();
     if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
+    if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner))
+        ms_no_memory_in_call(call, status);
     if (call->records && MS_LIKELY(owner)) {
         ms_balance_see(call->gpu, call->row, call->frame, call->caller);
         ms_balance_call_ends();

@@ -28,6 +28,7 @@ struct ms_args {
     int device;
     int version;          /* of a lookup */
     uint8_t kind;         /* enum ms_kind */
+    uint8_t asked;        /* enum ms_asked, where that is not the kind's or the class's */
     uint8_t space;        /* enum ms_space */
     uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for that (direct.h) */
     bool out_is_32;       /* `out` is of 4 bytes instead of 8 */
@@ -63,6 +64,7 @@ struct ms_call {
     bool found;           /* a free found its block */
     bool served;          /* a call nested in it was answered from the pool, */
     bool answered;        /* the vendor is not called, and the program gets `status` */
+    bool told;            /* of an outermost frame: that there was no memory is remembered (no_memory.h) */
     struct ms_section section;
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
     const void *frame;    /* of the wrapper, and the address it returns to */
@@ -88,7 +90,7 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
                                 const struct ms_target *target)
 {
     call->row = (uint16_t)row;
-    call->passes = call->records = call->found = call->served = false;
+    call->passes = call->records = call->found = call->served = call->told = false;
     call->frame = frame;
     call->caller = caller;
     call->gpu = target->gpu;

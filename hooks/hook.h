@@ -119,6 +119,9 @@ enum ms_class {
     MS_CLASS_PHASE_BEGIN,    /* the answer is its number */
     MS_CLASS_PHASE_END,
     MS_CLASS_USE,            /* memory is used (uses.h); not hooked without MEMSHIM_USES, and not recorded */
+    /* Only whether there was memory is looked at (no_memory.h). */
+    MS_CLASS_STATUS,
+    MS_CLASS_LAUNCH,         /* the same, and memory is used */
     MS_CLASS_COUNT
 };
 

@@ -26,6 +26,9 @@ static const struct row rows[] = {
 #include "hooks/cuda_driver.def"
 #undef FAMILY
 #define FAMILY "cuda_driver"
+#include "hooks/cuda_status.def"
+#undef FAMILY
+#define FAMILY "cuda_driver"
 #include "hooks/cuda_uses.def"
 #undef FAMILY
 #define FAMILY "cuda_runtime"

@@ -1,6 +1,6 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
-ROWS = hooks/families.def hooks/rows.def hooks/twins.h hooks/cuda_driver.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def hooks/cuda_uses.def
-HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c \
+ROWS = hooks/families.def hooks/rows.def hooks/twins.h hooks/cuda_driver.def hooks/cuda_status.def hooks/cuda_runtime.def hooks/nccl.def hooks/cupti.def hooks/hip.def hooks/acl.def hooks/roctx.def hooks/cuda_uses.def
+HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c hooks/cuda_status.c hooks/no_memory.h hooks/no_memory.c \
 	hooks/cuda_runtime.c hooks/nccl.c hooks/cupti.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/bind.c hooks/slots.c hooks/resolve.c \
 	hooks/buffers.h hooks/buffers.c hooks/buffer_holds.c hooks/communicators.h hooks/communicators.c hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_call.h hooks/serve_stream.c hooks/serve_mempool.c hooks/serve_oom.c hooks/serve_mapped.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/graph_memory.h hooks/graph_memory.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/misfree.h hooks/misfree.c hooks/takers.h hooks/takers.c hooks/balance.h hooks/balance.c hooks/oom_fit.h hooks/oom_fit.c hooks/handles.c hooks/imports.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h

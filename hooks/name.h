@@ -3,7 +3,7 @@
  * Floor 3, for the wrappers. Nothing is recorded by such a frame itself, so of dispatch.c's work there is
  * left: it becomes the thread's outermost call, takes the call stack, and counts the call when it returns.
  * Everything out of the ordinary (a frame around it, one that was left behind, a call of memshim's own, a
- * fork child) goes the general way. errno is touched by nothing in here. */
+ * fork child, a failure) goes the general way. errno is touched by nothing in here. */
 #ifndef MS_HOOKS_NAME_H
 #define MS_HOOKS_NAME_H
 
@@ -29,7 +29,7 @@ static inline void ms_name_begin(struct ms_call *call, bool takes_stack)
 
 static inline void ms_name_end(struct ms_call *call, int status)
 {
-    if (MS_UNLIKELY(call->passes || ms_thread.outermost != call)) {
+    if (MS_UNLIKELY(status != 0 || call->passes || ms_thread.outermost != call)) {
         ms_call_end(call, status);
         return;
     }

@@ -22,6 +22,11 @@ static uint64_t up(uint64_t bytes, uint64_t granule)
     return (bytes + granule - 1) / granule * granule;
 }
 
+uint64_t ms_oom_whole(int device, uint64_t bytes)
+{
+    return bytes < UINT64_MAX / 2 ? up(bytes, granule_of(device)) : bytes;
+}
+
 enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, const struct ms_gpu *gpu,
                                                int device, uint64_t bytes, uint64_t stream)
 {
@@ -73,8 +78,7 @@ static void fit_fragmentation(struct ms_oom_view *view)
 
 void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t room)
 {
-    uint64_t granule = granule_of(device), live = ms_ledger_live(device),
-             asked = bytes < UINT64_MAX / 2 ? up(bytes, granule) : bytes;
+    uint64_t granule = granule_of(device), live = ms_ledger_live(device), asked = ms_oom_whole(device, bytes);
 
     switch (view->cause) {
     case MS_OOM_LIMIT:

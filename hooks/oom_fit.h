@@ -12,6 +12,8 @@
  * kinds that are no stream's. */
 enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, const struct ms_gpu *gpu,
                                                int device, uint64_t bytes, uint64_t stream);
+/** `bytes` in the steps in which the device's memory is given. */
+uint64_t ms_oom_whole(int device, uint64_t bytes);
 /** Fills in view->fit, from the rest of it; `room` is what MEMSHIM_LIMIT leaves. */
 void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t room);
 

@@ -45,9 +45,17 @@ static bool is_left_alone(int row)
     return row >= 0 && ms_rows[row]->class == MS_CLASS_USE && !ms_uses_wanted();
 }
 
+/* Launches are hooked for a status that hardly ever comes: not beside a tool that listens for them. */
+static bool is_left_to_tools_locked(int row)
+{
+    return ms_rows[row]->class == MS_CLASS_LAUNCH && !ms_uses_wanted() &&
+           ms_listener_is_there(ms_library_count_locked(MS_API_CUPTI) > 0);
+}
+
 static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *pointer)
 {
-    void *wrapper = is_left_alone(row) ? pointer : ms_slot_wrapper_locked(row, target);
+    void *wrapper =
+        is_left_alone(row) || is_left_to_tools_locked(row) ? pointer : ms_slot_wrapper_locked(row, target);
 
     if (!wrapper && ms_rows[row]->class == MS_CLASS_LISTEN)
         ms_listener_unseen();

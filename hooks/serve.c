@@ -27,6 +27,12 @@ uint64_t ms_serve_dropped_frees(void)
 MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context,
                                  int device, int status)
 {
+    bool is_async = ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC;
+    const struct ms_oom_asked asked = {.kind = is_async ? MS_ASKED_ASYNC : MS_ASKED_DEVICE,
+                                       .device = device,
+                                       .served = true,
+                                       .bytes = request->bytes,
+                                       .stream = is_async ? request->stream : MS_OOM_NO_STREAM};
     struct ms_oom_view view;
     ms_stack_id stack;
 
@@ -34,9 +40,9 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     if (status != CUDA_ERROR_OUT_OF_MEMORY)
         return;
     ms_balance_look(request->gpu, request->row, request->frame, request->caller);
-    view = ms_serve_oom_view(request->gpu, device, request->bytes,
-                             ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC ? request->stream
-                                                                                  : MS_OOM_NO_STREAM);
+    view = ms_serve_oom_view(request->gpu, &asked);
+    if (outer)
+        outer->told = true;
     stack = outer ? outer->stack : 0;
     if (!stack)
         stack = outer ? ms_stack_capture(outer->frame, outer->caller)

@@ -115,14 +115,22 @@ struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts);
 
 /* serve_oom.c */
 
-/** What the pool and the driver know about a lack of `bytes` on the device, which were asked for in the order
- * of `stream`, or of none (MS_OOM_NO_STREAM). */
+/** What was asked for: `bytes`, 0 where only the vendor knows how many, in the order of `stream`, or of none.
+ * It was the pool that refused, if `served`. */
 #define MS_OOM_NO_STREAM UINT64_MAX
-struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t stream);
+struct ms_oom_asked {
+    enum ms_asked kind;
+    int device;
+    bool served;
+    uint64_t bytes, stream;
+};
+/** What the pool and the driver know about the lack of it. */
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked);
 
-/** The driver has refused a call that is followed for want of memory. True if some was given back, and it is
+/** The driver has refused a call for want of memory. True if some was given back, and it is
  * worth asking again: until it is false, or the driver has some. `room` is zeroed before the first time. */
-bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room);
+bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,
+                        struct ms_room *room);
 
 /* serve.c: what the wrappers ask. */
 

@@ -1,9 +1,11 @@
 /* serve_oom.c - why there was no memory.
  *
  * Asks the pool and the driver; inside a section, with no lock held, behind ms_balance_look: what the driver
- * took for itself may not have been seen before. The causes, the first that holds:
- *   limit           MEMSHIM_LIMIT leaves less
+ * took for itself may not have been seen before. Which causes there are depends on what was asked for
+ * (ledger/oom.def). Of the device's memory it is the first that holds:
+ *   limit           the pool refused, as MEMSHIM_LIMIT leaves less
  *   capacity        the device could not hold it beside what is live, however that lay
+ *   driver          the driver has as much, and refused
  *   limbo           what was freed and may still be in use would have been enough
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
@@ -14,60 +16,113 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/gpu.h"
 #include "ledger/takers.h"
 #include "pool/stream.h"
 
-static enum ms_oom_cause cause_of(const struct ms_pool_figures *f, uint64_t live, uint64_t total,
-                                  uint64_t free_bytes, uint64_t bytes)
+static enum ms_asked_group group_of(enum ms_asked kind)
 {
-    uint64_t idle = f->parts.cached + f->parts.stranded;
+    static const uint8_t groups[MS_ASKED_KINDS] = {
+#define MS_ASKED_ROW(kind, word, group, told) [MS_ASKED_##kind] = MS_ASKED_OF_##group,
+#include "ledger/oom.def"
+    };
+    return (enum ms_asked_group)groups[kind];
+}
 
-    if (bytes > total || live > total - bytes)
+/* Of the device's memory, in a size that is known. */
+static enum ms_oom_cause cause_on_device(const struct ms_oom_view *view, int device, uint64_t bytes)
+{
+    uint64_t idle = view->parts.cached + view->parts.stranded, live = ms_ledger_live(device);
+
+    if (bytes > view->total || live > view->total - bytes)
         return MS_OOM_CAPACITY;
-    if (free_bytes + idle < bytes && free_bytes + idle + f->parts.limbo >= bytes)
+    if (view->free >= ms_oom_whole(device, bytes))
+        return MS_OOM_DRIVER;
+    if (view->free + idle < bytes && view->free + idle + view->parts.limbo >= bytes)
         return MS_OOM_LIMBO;
-    if (free_bytes + idle >= bytes)
+    if (view->free + idle >= bytes)
         return MS_OOM_FRAGMENTATION;
     return MS_OOM_OTHER_PROCESS;
 }
 
-struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t stream)
+static uint64_t host_total(void)
 {
-    struct ms_oom_view view = {.cause = MS_OOM_UNKNOWN};
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX / 2;
+}
+
+static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct ms_oom_asked *asked,
+                                  uint64_t room)
+{
+    switch (group_of(asked->kind)) {
+    case MS_ASKED_OF_HOST:
+        return asked->bytes > host_total() ? MS_OOM_CAPACITY : MS_OOM_HOST;
+    case MS_ASKED_OF_ADDRESSES:
+        return MS_OOM_ADDRESSES;
+    case MS_ASKED_OF_MANAGED:
+        return asked->bytes > view->total && asked->bytes - view->total > host_total() ? MS_OOM_HOST
+                                                                                       : MS_OOM_DRIVER;
+    case MS_ASKED_OF_DRIVER:
+        return MS_OOM_DRIVER;
+    case MS_ASKED_OF_GRAPH:
+        return view->total && asked->bytes > view->total ? MS_OOM_CAPACITY : MS_OOM_DRIVER;
+    default:
+        break;
+    }
+    if (asked->served && room < asked->bytes)
+        return MS_OOM_LIMIT;
+    return view->total ? cause_on_device(view, asked->device, asked->bytes) : MS_OOM_UNKNOWN;
+}
+
+/* What the device has, and whose it is. */
+static void look_at_device(struct ms_oom_view *view, const struct ms_gpu *gpu, int device)
+{
     struct ms_pool_figures figures;
     struct ms_balance balance;
-    uint64_t room = UINT64_MAX, free_bytes, total;
+    uint64_t context;
 
     memset(&figures, 0, sizeof(figures));
-    if (device < 0)
-        return view;
     if (ms_serve_is_on()) {
         ms_pool_figures(device, &figures);
-        view.reserved = figures.reserved_bytes;
-        view.limbo = figures.parts.limbo;
-        view.largest_free = figures.largest_free_bytes;
-        room = ms_pool_room(device);
+        view->reserved = figures.reserved_bytes;
+        view->limbo = figures.parts.limbo;
+        view->largest_free = figures.largest_free_bytes;
     }
-    view.is_one_moment = ms_balance_ask(gpu, device, 0, &balance);
-    view.is_inferred = ms_ledger_taken_is_inferred(device);
-    view.taken = balance.contexts_bytes;
-    view.followed = balance.followed_bytes;
-    view.driver_rounding = balance.driver_rounding_bytes;
-    view.driver_cached = balance.driver_cached_bytes;
-    view.parts = balance.parts;
-    view.total = total = balance.total_bytes;
-    view.free = free_bytes = total - balance.in_use_bytes;
-    if (room < bytes)
-        view.cause = MS_OOM_LIMIT;
-    else if (view.total)
-        view.cause = cause_of(&figures, ms_ledger_live(device), total, free_bytes, bytes);
-    if (free_bytes > view.largest_free && view.cause != MS_OOM_LIMIT)
-        view.largest_free = free_bytes;
+    if (ms_gpu_current(gpu, &context) == device) {
+        view->is_one_moment = ms_balance_ask(gpu, device, 0, &balance);
+        view->total = balance.total_bytes;
+        view->free = balance.total_bytes - balance.in_use_bytes;
+    } else {
+        ms_balance_of(device, &balance); /* the driver would tell of another device */
+    }
+    view->is_inferred = ms_ledger_taken_is_inferred(device);
+    view->taken = balance.contexts_bytes;
+    view->followed = balance.followed_bytes;
+    view->driver_rounding = balance.driver_rounding_bytes;
+    view->driver_cached = balance.driver_cached_bytes;
+    view->parts = balance.parts;
+}
+
+struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked)
+{
+    struct ms_oom_view view = {.asked = asked->kind, .cause = MS_OOM_UNKNOWN};
+    uint64_t room = UINT64_MAX;
+
+    if (asked->device >= 0)
+        look_at_device(&view, gpu, asked->device);
+    if (asked->device >= 0 && ms_serve_is_on())
+        room = ms_pool_room(asked->device);
+    if (asked->kind)
+        view.cause = cause_of(&view, asked, room);
+    if (view.free > view.largest_free && view.cause != MS_OOM_LIMIT)
+        view.largest_free = view.free;
     if (view.cause == MS_OOM_FRAGMENTATION)
-        view.fragmentation = ms_oom_fragmentation(&view, gpu, device, bytes, stream);
-    ms_oom_fit(&view, device, bytes, room);
+        view.fragmentation = ms_oom_fragmentation(&view, gpu, asked->device, asked->bytes, asked->stream);
+    if (asked->device >= 0)
+        ms_oom_fit(&view, asked->device, asked->bytes, room);
     return view;
 }
 
@@ -87,33 +142,57 @@ static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
     return could_hold(gpu, device, bytes, ms_ledger_live(device));
 }
 
-/* Kinds of memory that are not served need room too: what the pool keeps for later is theirs first, and what
- * the vendor's own free would have waited for is waited for now. */
-bool ms_serve_make_room(const struct ms_call *call, struct ms_room *room)
+/* Kinds of memory that are not served need room too, and so does what the driver takes for itself. What is
+ * the host's does not. */
+static bool needs_room(unsigned class, const struct ms_args *args)
 {
-    const struct ms_row_info *row = ms_rows[call->row];
-    struct ms_section section;
+    switch (class) {
+    case MS_CLASS_ALLOC:
+    case MS_CLASS_ALLOC_ASYNC:
+    case MS_CLASS_PITCH:
+    case MS_CLASS_HANDLE_CREATE:
+    case MS_CLASS_WHOLE_CREATE:
+        return args->kind != MS_KIND_PINNED && args->kind != MS_KIND_REGISTERED &&
+               args->kind != MS_KIND_IMPORTED;
+    case MS_CLASS_STATUS:
+        return args->asked != MS_ASKED_ADDRESSES;
+    default:
+        return class == MS_CLASS_CONTEXT_CREATE || class == MS_CLASS_PRIMARY_RETAIN ||
+               class == MS_CLASS_MODULE_LOAD || class == MS_CLASS_GRAPH_NODE || class == MS_CLASS_GRAPH ||
+               class == MS_CLASS_MEMPOOL || class == MS_CLASS_STREAM_CREATE || class == MS_CLASS_LAUNCH;
+    }
+}
+
+static int device_of(unsigned class, const struct ms_gpu *gpu, const struct ms_args *args)
+{
     uint64_t context;
+
+    if (class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_WHOLE_CREATE ||
+        class == MS_CLASS_CONTEXT_CREATE || class == MS_CLASS_PRIMARY_RETAIN || class == MS_CLASS_GRAPH_NODE)
+        return args->device < MS_DEVICES_MAX ? args->device : MS_DEVICE_NONE;
+    return ms_gpu_current(gpu, &context);
+}
+
+/* What the pool keeps for later goes back, and what the vendor's own free would have waited for is waited for
+ * now. */
+bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,
+                        struct ms_room *room)
+{
+    unsigned class = ms_rows[row]->class;
+    struct ms_section section;
     bool made;
     int device;
 
-    if (!ms_families[row->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on())
+    if (!ms_families[ms_rows[row]->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on() ||
+        !needs_room(class, args))
         return false;
-    if (row->class != MS_CLASS_ALLOC && row->class != MS_CLASS_ALLOC_ASYNC && row->class != MS_CLASS_PITCH &&
-        row->class != MS_CLASS_HANDLE_CREATE && row->class != MS_CLASS_WHOLE_CREATE)
-        return false;
-    if (call->args.kind == MS_KIND_PINNED || call->args.kind == MS_KIND_REGISTERED ||
-        call->args.kind == MS_KIND_IMPORTED)
-        return false; /* nothing of the device's */
     ms_section_enter(&section);
-    device = row->class == MS_CLASS_HANDLE_CREATE || row->class == MS_CLASS_WHOLE_CREATE
-                 ? call->args.device
-                 : ms_gpu_current(call->gpu, &context);
-    if (!could_hold(call->gpu, device, call->args.bytes, 0))
+    device = device_of(class, gpu, args);
+    if (!could_hold(gpu, device, args->bytes, 0))
         device = MS_DEVICE_NONE;
     made = device >= 0 && ms_whole_give_back(device) > 0;
     if (device >= 0)
-        made |= ms_room_make(device, !made && worth_waiting(call->gpu, device, call->args.bytes), room);
+        made |= ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room);
     ms_section_leave(&section);
     return made;
 }

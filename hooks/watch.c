@@ -9,6 +9,7 @@
 #include "hooks/balance.h"
 #include "hooks/graph_memory.h"
 #include "hooks/init.h"
+#include "hooks/no_memory.h"
 #include "hooks/serve.h"
 #include "hooks/unseen.h"
 #include "ledger/uses.h"
@@ -299,6 +300,7 @@ static void watch_end(struct ms_watch *watch, int status, unsigned row, const vo
 void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
 {
     watch_end(watch, status, row, frame, caller);
+    ms_no_memory_look(row, status, watch->gpu, watch->args, frame, caller);
     if (watch->counted && ms_init_owner())
         ms_balance_call_ends();
 }

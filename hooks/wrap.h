@@ -13,6 +13,7 @@
 #include "hooks/ipc.h"
 #include "hooks/listeners.h"
 #include "hooks/name.h"
+#include "hooks/no_memory.h"
 #include "hooks/phases.h"
 #include "hooks/resolve.h"
 #include "hooks/serve.h"
@@ -123,6 +124,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_SHAPE_PHASE_BEGIN     , MS_BODY_TELL_ANSWER
 #define MS_SHAPE_PHASE_END       , MS_BODY_TELL
 #define MS_SHAPE_USE             , MS_BODY_USE
+#define MS_SHAPE_STATUS          , MS_BODY_STATUS
+#define MS_SHAPE_LAUNCH          , MS_BODY_LAUNCH
 
 /* Who is asked before the vendor, and before there is a frame. A row that is followed asks nobody, nor does
  * one whose class answers in its frame. */
@@ -178,7 +181,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         ms_later_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
         for (struct ms_room ms_room_ = {0};                                                                 \
              MS_UNLIKELY((int)ms_status_ != 0) && !ms_call_.answered &&                                     \
-             ms_is_no_memory(MS_FAMILY, (int)ms_status_) && ms_serve_make_room(&ms_call_, &ms_room_);) {    \
+             ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&                                                 \
+             ms_serve_make_room(MS_ROW_##fn, ms_target_->gpu, &ms_call_.args, &ms_room_);) {                \
             ms_status_ = ((result(*) types)ms_target_->real)passed;                                         \
             ms_later_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
         }                                                                                                   \
@@ -294,6 +298,69 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
+/* For want of memory the vendor is asked again, as long as memory that the pool keeps goes back to it. */
+#define MS_AGAIN(result, fn, types, passed)                                                                 \
+    for (struct ms_room ms_room_ = {0};                                                                     \
+         MS_UNLIKELY((int)ms_status_ != 0) && ms_is_no_memory(MS_FAMILY, (int)ms_status_) &&                \
+         ms_serve_make_room(MS_ROW_##fn, ms_target_->gpu, &ms_args_, &ms_room_);)                           \
+        ms_status_ = ((result(*) types)ms_target_->real)passed;
+
+/* No frame: a comparison behind the vendor's function is all there is to it. The call is a part of the
+ * wrapper, so that its arguments are not handed on twice. */
+#define MS_BODY_STATUS(result, fn, cls, first, declared, types, passed, forwarded, ...)                     \
+    MS_NO_HITS(fn)                                                                                          \
+    static MS_NOINLINE void refused_##fn(const struct ms_target *target, int status, const struct ms_args *args, \
+                                         const void *frame, const void *caller)                             \
+    {                                                                                                       \
+        int ms_error_ = MS_ERROR_NOW(target->gpu);                                                          \
+        ms_no_memory_look(MS_ROW_##fn, status, target->gpu, args, frame, caller);                           \
+        MS_ERROR_BACK(target->gpu, ms_error_);                                                              \
+    }                                                                                                       \
+    static MS_INLINE result body_##fn declared                                                              \
+    {                                                                                                       \
+        result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
+        if (MS_UNLIKELY((int)ms_status_ != 0)) {                                                            \
+            const struct ms_args ms_args_ = {__VA_ARGS__};                                                  \
+            MS_AGAIN(result, fn, types, passed)                                                             \
+            refused_##fn(ms_target_, (int)ms_status_, &ms_args_, ms_frame_, ms_caller_);                    \
+        }                                                                                                   \
+        return ms_status_;                                                                                  \
+    }
+
+/* The same, and where uses are noted, of what the vendor has read. */
+#define MS_BODY_LAUNCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                     \
+    MS_NO_HITS(fn)                                                                                          \
+    static MS_NOINLINE void refused_##fn(const struct ms_target *target, int status, uint8_t asked,         \
+                                         const void *frame, const void *caller)                             \
+    {                                                                                                       \
+        const struct ms_args args = {.asked = asked};                                                       \
+        ms_no_memory_look(MS_ROW_##fn, status, target->gpu, &args, frame, caller);                          \
+    }                                                                                                       \
+    static MS_NOINLINE result used_##fn declared                                                            \
+    {                                                                                                       \
+        result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
+        (void)ms_frame_, (void)ms_caller_;                                                                  \
+        if (ms_use_is_wanted((int)ms_status_)) {                                                            \
+            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
+            ms_use_told(ms_target_, &ms_use_);                                                              \
+        }                                                                                                   \
+        return ms_status_;                                                                                  \
+    }                                                                                                       \
+    static MS_INLINE result body_##fn declared                                                              \
+    {                                                                                                       \
+        result ms_status_ = MS_UNLIKELY(ms_uses_wanted()) ? used_##fn forwarded                             \
+                                                          : ((result(*) types)ms_target_->real)passed;      \
+        if (MS_UNLIKELY((int)ms_status_ != 0)) {                                                            \
+            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
+            const struct ms_args ms_args_ = {.asked = ms_use_.asked};                                       \
+            MS_AGAIN(result, fn, types, passed)                                                             \
+            refused_##fn(ms_target_, (int)ms_status_, ms_use_.asked, ms_frame_, ms_caller_);                \
+            if (ms_use_is_wanted((int)ms_status_))                                                          \
+                ms_use_told(ms_target_, &ms_use_);                                                          \
+        }                                                                                                   \
+        return ms_status_;                                                                                  \
+    }
+
 #define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
     MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
@@ -301,12 +368,17 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                   \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                      \
         int ms_answer_;                                                                                     \
-        (void)ms_frame_, (void)ms_caller_;                                                                  \
         if (ms_answer_##cls(ms_target_, &ms_args_, &ms_answer_)) {                                          \
             MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, ms_answer_);                                      \
             return (result)ms_answer_;                                                                      \
         }                                                                                                   \
-        return ((result(*) types)ms_target_->real)passed;                                                   \
+        result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
+        if (MS_UNLIKELY((int)ms_status_ != 0)) {                                                            \
+            ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                      \
+            ms_no_memory_look(MS_ROW_##fn, (int)ms_status_, ms_target_->gpu, &ms_args_, ms_frame_, ms_caller_); \
+            MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                      \
+        }                                                                                                   \
+        return ms_status_;                                                                                  \
     }
 
 #define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                                 \
@@ -320,6 +392,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         ms_watch_begin(&ms_watch_, MS_CLASS_##cls, ms_target_->gpu, &ms_args_);                             \
         MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                        \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                             \
+        MS_AGAIN(result, fn, types, passed)                                                                 \
         ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                          \
         ms_watch_end(&ms_watch_, (int)ms_status_, MS_ROW_##fn, ms_frame_, ms_caller_);                      \
         MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                          \
@@ -327,9 +400,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 /* Behind an exported symbol that was no hit: a function of its own, and who called is asked for once more, so
- * that a hit keeps neither in a register. */
-#define MS_REACHED(result, fn, params, forwarded)                                                           \
-    static MS_NOINLINE result reached_##fn params                                                           \
+ * that a hit keeps neither in a register. What has no frame is a part of the exported function. */
+#define MS_REACHED_BY_STATUS , MS_INLINE
+#define MS_REACHED_BY_LAUNCH , MS_INLINE
+#define MS_REACHED(result, fn, cls, params, forwarded)                                                      \
+    static MS_SHAPE_CHOSEN(MS_REACHED_BY_##cls, MS_NOINLINE, ) result reached_##fn params                   \
     {                                                                                                       \
         const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                               \
                                                ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, ms_node_)         \
@@ -411,14 +486,14 @@ static inline void ms_stay(const char *unused)
     result fn params;                                                                                       \
     MS_SHAPE(cls)(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args, \
         (MS_CONTEXT_ARGS, MS_STRIP args), __VA_ARGS__) \
-    MS_REACHED(result, fn, (MS_REACHED_PARAMS, MS_STRIP params), (MS_CONTEXT_ARGS, MS_STRIP args))          \
+    MS_REACHED(result, fn, cls, (MS_REACHED_PARAMS, MS_STRIP params), (MS_CONTEXT_ARGS, MS_STRIP args))          \
     MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args), (MS_REACHED_ARGS, MS_STRIP args), cls, outc, \
            look)
 
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                  \
     result fn(void);                                                                                        \
     MS_SHAPE(cls)(result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)     \
-    MS_REACHED(result, fn, (MS_REACHED_PARAMS), (MS_CONTEXT_ARGS))                                          \
+    MS_REACHED(result, fn, cls, (MS_REACHED_PARAMS), (MS_CONTEXT_ARGS))                                          \
     MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), (MS_REACHED_ARGS), cls, outc, look)
 
 #define MS_PASS(symbol, class, reason)

@@ -7,6 +7,7 @@
 #include "cli/load.h"
 #include "cli/many.h"
 #include "cli/summary.h"
+#include "ledger/pools.h"
 #include "report/text.h"
 #include "report/view.h"
 
@@ -75,23 +76,45 @@ static void print_held(FILE *out, const struct ms_report *report, const json_t *
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
 }
 
+/* A report of before kinds were told has the pool's. */
+static enum ms_asked_group group_of(const json_t *row)
+{
+    static const struct {
+        const char *word;
+        enum ms_asked_group group;
+    } kinds[] = {
+#define MS_ASKED_ROW(kind, word, group, told) {word, MS_ASKED_OF_##group},
+#include "ledger/oom.def"
+    };
+    const char *kind = ms_report_text(row, "kind");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(kinds); i++)
+        if (!strcmp(kind, kinds[i].word))
+            return kinds[i].group;
+    return MS_ASKED_OF_POOL;
+}
+
 static const char *why(const json_t *row)
 {
-    static const char *const words[][3] = {
-        {"capacity", "", "what was live and what was asked for are more than the device has"},
-        {"limit", "", "MEMSHIM_LIMIT leaves less"},
-        {"limbo", "", "enough was freed, and the device was still using it"},
-        {"fragmentation", "interleaved", "enough was free, in pieces between live blocks"},
-        {"fragmentation", "segments", "enough was vacant, in several pieces"},
-        {"fragmentation", "streams", "enough was free, for other streams, which were at work"},
-        {"fragmentation", "", "enough was free, but not in one piece"},
-        {"other_process", "", "others hold the rest: other processes, or the driver (memshim contexts)"},
+    static const char *const causes[] = {
+#define MS_OOM_CAUSE_ROW(cause, word) [MS_OOM_##cause] = word,
+#include "ledger/oom.def"
     };
-    const char *cause = ms_report_text(row, "cause"), *kind = ms_report_text(row, "fragmentation");
+    static const struct {
+        enum ms_asked_group group;
+        enum ms_oom_cause cause;
+        const char *fragmentation, *why;
+    } words[] = {
+#define MS_OOM_WHY(group, cause, word, why) {MS_ASKED_OF_##group, MS_OOM_##cause, word, why},
+#include "ledger/oom.def"
+    };
+    const char *cause = ms_report_text(row, "cause"), *fragmentation = ms_report_text(row, "fragmentation");
+    enum ms_asked_group group = group_of(row);
 
     for (size_t i = 0; i < MS_ARRAY_LEN(words); i++)
-        if (!strcmp(cause, words[i][0]) && (!*words[i][1] || !strcmp(kind, words[i][1])))
-            return words[i][2];
+        if (words[i].group == group && !strcmp(cause, causes[words[i].cause]) &&
+            (!*words[i].fragmentation || !strcmp(fragmentation, words[i].fragmentation)))
+            return words[i].why;
     return "not known";
 }
 

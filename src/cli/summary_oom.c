@@ -1,6 +1,9 @@
 /* summary_oom.c - memory that could not be had: who asked for it, and who held the rest; see summary.h.
  *
  * Floor 5. */
+#include <string.h>
+
+#include "base/compiler.h"
 #include "cli/load.h"
 #include "cli/summary.h"
 #include "report/text.h"
@@ -25,13 +28,39 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
     }
 }
 
+/* What the function's name and a size do not tell. */
+static const char *told_of_kind(const json_t *row)
+{
+    static const char *const kinds[][2] = {
+#define MS_ASKED_ROW(kind, word, group, told) {word, told},
+#include "ledger/oom.def"
+    };
+    const char *kind = ms_report_text(row, "kind");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(kinds); i++)
+        if (!strcmp(kind, kinds[i][0]))
+            return kinds[i][1];
+    return "";
+}
+
+void ms_summary_print_asked(FILE *out, const json_t *row)
+{
+    json_int_t requested = ms_report_int(row, "requested"), device = ms_report_int(row, "device");
+    const char *kind = told_of_kind(row);
+
+    ms_text_put(out, ms_report_text(row, "api"));
+    if (requested || !*kind)
+        fprintf(out, " of %s", ms_text_size(requested).text);
+    if (*kind)
+        fprintf(out, " (%s)", kind);
+    if (device >= 0)
+        fprintf(out, " on %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(row), device);
+}
+
 void ms_summary_print_refused(FILE *out, const json_t *row)
 {
     fprintf(out, "after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
-    ms_text_put(out, ms_report_text(row, "api"));
-    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
-            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
-            ms_report_int(row, "device"));
+    ms_summary_print_asked(out, row);
 }
 
 static void print_one(FILE *out, const struct ms_report *report, const json_t *row)
@@ -99,10 +128,7 @@ bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const ch
     if (!row)
         return false;
     fprintf(out, "%sOut of memory: ", before);
-    ms_text_put(out, ms_report_text(row, "api"));
-    fprintf(out, " of %s on %sdevice %" JSON_INTEGER_FORMAT,
-            ms_text_size(ms_report_int(row, "requested")).text, ms_report_device_prefix(row),
-            ms_report_int(row, "device"));
+    ms_summary_print_asked(out, row);
     ms_text_put_own(out, report, ms_report_int(row, "stack"));
     if (*ms_report_text(row, "cause")) {
         fputs(", cause: ", out);

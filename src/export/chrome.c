@@ -151,6 +151,7 @@ static void put_oom(struct chrome *chrome, const json_t *oom)
     begin(chrome, "i", "oom", "out of memory", after_start(ms_report_int(oom, "t_ns")), -1);
     fputs(",\"s\":\"p\"", chrome->out);
     ms_json_put_member(chrome->out, ",\"args\":{", "api", ms_report_text(oom, "api"));
+    ms_json_put_member(chrome->out, ",", "kind", ms_report_text(oom, "kind"));
     ms_json_put_member(chrome->out, ",", "cause", ms_report_text(oom, "cause"));
     number(chrome, ",", "requested", ms_report_int(oom, "requested"));
     number(chrome, ",", "live", ms_report_int(oom, "live"));

@@ -182,7 +182,10 @@ static void put_devices(struct ms_metrics *metrics)
 /* Added up over the causes, so that a series is there once. */
 static void put_oom(struct ms_metrics *metrics)
 {
-    static const char *const causes[] = {"limit", "capacity", "limbo", "fragmentation", "other_process", ""};
+    static const char *const causes[] = {
+#define MS_OOM_CAUSE_ROW(cause, word) word,
+#include "ledger/oom.def"
+        ""};
     static const char *const names[] = {"cause"};
     json_int_t counts[MS_ARRAY_LEN(causes)] = {0};
     const json_t *oom;

@@ -126,6 +126,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .reserved_bytes = view->reserved,
                          .largest_free_bytes = view->largest_free,
                          .limbo_bytes = view->limbo,
+                         .asked = view->asked,
                          .cause = view->cause,
                          .fragmentation = view->fragmentation,
                          .phase = ms_phase_now(),

@@ -206,6 +206,7 @@ struct MS_CACHELINE ms_oom {
     struct ms_oom_fit fit;
     uint64_t followed_bytes, driver_rounding_bytes, driver_cached_bytes;
     uint32_t is_inferred, is_one_moment; /* what is in use, and whose */
+    uint32_t asked;                      /* enum ms_asked */
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 

@@ -42,14 +42,32 @@ struct ms_piece_record {
     uint8_t state;
 };
 
+/** What was asked for when there was no memory; and of what that is made. */
+enum ms_asked {
+    MS_ASKED_UNKNOWN,
+#define MS_ASKED_ROW(kind, word, group, told) MS_ASKED_##kind,
+#include "ledger/oom.def"
+    MS_ASKED_KINDS
+};
+enum ms_asked_group {
+    MS_ASKED_OF_POOL,
+    MS_ASKED_OF_DEVICE,
+    MS_ASKED_OF_GRAPH,
+    MS_ASKED_OF_DRIVER,
+    MS_ASKED_OF_MANAGED,
+    MS_ASKED_OF_HOST,
+    MS_ASKED_OF_ADDRESSES
+};
+/** What a kind of memory (enum ms_kind) is to whoever asks for it. */
+static inline enum ms_asked ms_asked_of_kind(unsigned kind)
+{
+    return (enum ms_asked)(MS_ASKED_DEVICE + kind);
+}
 /** Why there was no memory. */
 enum ms_oom_cause {
     MS_OOM_UNKNOWN,
-    MS_OOM_CAPACITY,
-    MS_OOM_FRAGMENTATION,
-    MS_OOM_LIMIT,
-    MS_OOM_OTHER_PROCESS,
-    MS_OOM_LIMBO,
+#define MS_OOM_CAUSE_ROW(cause, word) MS_OOM_##cause,
+#include "ledger/oom.def"
     MS_OOM_CAUSES
 };
 /** ... and where the cause is fragmentation, of which kind. */
@@ -77,6 +95,7 @@ struct ms_oom_fit {
     bool wait;           /* for what is under way on the device */
 };
 struct ms_oom_view {
+    enum ms_asked asked;
     enum ms_oom_cause cause;
     enum ms_oom_fragmentation fragmentation;
     uint64_t reserved, largest_free, limbo;

@@ -128,6 +128,7 @@ static void clean_rings(void)
         oom->fit.policy = oom->fit.policy < MS_OOM_POLICIES ? oom->fit.policy : MS_OOM_NO_POLICY;
         *(uint8_t *)&oom->fit.wait &= 1;
         oom->fragmentation = oom->fragmentation < MS_OOM_FRAGMENTATIONS ? oom->fragmentation : MS_OOM_WHOLE;
+        oom->asked = oom->asked < MS_ASKED_KINDS ? oom->asked : MS_ASKED_UNKNOWN;
         oom->cause = oom->cause < MS_OOM_CAUSES ? oom->cause : MS_OOM_UNKNOWN;
         oom->device = ms_account_number(oom->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : oom->device;
         oom->top_count = oom->top_count > MS_OOM_TOP_SITES ? 0 : oom->top_count;

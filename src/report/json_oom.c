@@ -87,16 +87,21 @@ static json_t *fits_json(const struct ms_oom *oom, const struct ms_report_input 
 
 static void set_words(json_t *json, const struct ms_oom *oom)
 {
+    static const char *const asked[MS_ASKED_KINDS] = {
+#define MS_ASKED_ROW(kind, word, group, told) [MS_ASKED_##kind] = word,
+#include "ledger/oom.def"
+    };
     static const char *const causes[MS_OOM_CAUSES] = {
-        [MS_OOM_CAPACITY] = "capacity", [MS_OOM_FRAGMENTATION] = "fragmentation",
-        [MS_OOM_LIMIT] = "limit",       [MS_OOM_OTHER_PROCESS] = "other_process",
-        [MS_OOM_LIMBO] = "limbo",
+#define MS_OOM_CAUSE_ROW(cause, word) [MS_OOM_##cause] = word,
+#include "ledger/oom.def"
     };
     static const char *const kinds[MS_OOM_FRAGMENTATIONS] = {
         [MS_OOM_INTERLEAVED] = "interleaved",
         [MS_OOM_SEGMENTS] = "segments",
         [MS_OOM_STREAMS] = "streams",
     };
+    if (oom->asked < MS_ASKED_KINDS && asked[oom->asked])
+        json_object_set_new(json, "kind", json_string(asked[oom->asked]));
     if (oom->cause < MS_OOM_CAUSES && causes[oom->cause])
         json_object_set_new(json, "cause", json_string(causes[oom->cause]));
     if (oom->fragmentation < MS_OOM_FRAGMENTATIONS && kinds[oom->fragmentation])

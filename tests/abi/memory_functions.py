@@ -12,7 +12,7 @@ import vendor  # noqa: E402
 
 vendor.skip_without_toolkit()
 PARTS = (
-    ("driver", ("cuda_driver.def", "cuda_uses.def"), {**vendor.exports("stubs/libcuda.so"), **vendor.driver_prototypes()}),
+    ("driver", ("cuda_driver.def", "cuda_status.def", "cuda_uses.def"), {**vendor.exports("stubs/libcuda.so"), **vendor.driver_prototypes()}),
     ("runtime", ("cuda_runtime.def",), {**vendor.exports("libcudart.so"), **vendor.runtime_prototypes()}),
 )
 if vendor.has_nccl():

@@ -50,7 +50,7 @@ def variants():
     known = open(os.path.join(vendor.CUDA, "include", "cudaTypedefs.h"), encoding="utf-8", errors="replace").read()
     known = set(re.findall(r"\bPFN_cu\w+_v\d+(?:_pt[sd][sz])?\b", known))
     absent, count = [], 0
-    for symbol, (_, outcome, lookup) in sorted({**vendor.rows("cuda_driver.def"), **vendor.rows("cuda_uses.def")}.items()):
+    for symbol, (_, outcome, lookup) in sorted({**vendor.rows("cuda_driver.def"), **vendor.rows("cuda_status.def"), **vendor.rows("cuda_uses.def")}.items()):
         key = re.match(r'"\(\\"(\w+)\\", (\d+), ([01])\)"', lookup)
         if not key:
             continue
@@ -63,9 +63,11 @@ def variants():
     return text, absent, count
 
 
-tap = vendor.Tap(12)
+tap = vendor.Tap(13)
 passed, said = compiles(DRIVER + DECLARE % "cuda_driver.def")
 tap.fact(passed, "driver: every row has the vendor's signature", said)
+passed, said = compiles(DRIVER + DECLARE % "cuda_status.def")
+tap.fact(passed, "driver: so has every row of what may lack memory", said)
 passed, said = compiles(DRIVER + DECLARE % "cuda_uses.def")
 tap.fact(passed, "driver: so has every row of what uses memory", said)
 passed, said = compiles(DRIVER + '#include "gpu/abi/cuda_driver_fn.h"\n')

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Out of memory on a device of 1 GiB in eight planted ways: oom[] of the report says why, who held it, in which phase, and what would have made
 the request fit; each of those is then done, by itself, and the request is answered. A process that is killed has it all the same."""
-import json
 import os
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment  # noqa: E402
+from oomlib import do_it, told  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "oom", "oom_user")
 MIB = 1 << 20
@@ -29,20 +30,6 @@ def play(way, words, variables, name):
     path = os.path.join(TMP, name + ".json")
     given = {"MEMSIM_MEMORY": "1G", "MEMSHIM_OOM_WAIT_MS": "200", **variables}
     return subprocess.run([PROGRAM, way, *words], env=shim_environment(path, **given), text=True, capture_output=True, timeout=200, check=False), path
-
-
-def told(path):
-    done = subprocess.run([MEMSHIM, "oom", "--json", path], text=True, capture_output=True, check=False)
-    return json.loads(done.stdout)["oom"] if done.returncode == 0 else []
-
-
-def do_it(fit, variables):
-    """The words and variables that do what a row of would_fit says."""
-    if fit["how"] == "wait":
-        return ["wait"], variables
-    if fit["how"] == "policy":
-        return [], dict(variables, **{fit["name"]: fit["value"]})
-    return [("free=%d" if fit["how"] == "free" else "most=%d") % fit["bytes"]], variables
 
 
 def check_way(way):

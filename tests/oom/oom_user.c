@@ -1,8 +1,9 @@
 /* oom_user.c - a program that runs out of memory, in a way that is planted, on a device of 1 GiB:
- * oom_user WAY [free=BYTES] [wait] [most=BYTES] [kill]. The words do what oom[].would_fit of the report says:
- * free so much of what the site holds that it names (there is one such site in each way), wait for the device
- * before asking, ask for no more than so much; kill ends it at the refusal. Ends with 0 if the request was
- * answered, and 3 if not. */
+ * oom_user WAY [kind=KIND] [bytes=BYTES] [free=BYTES] [wait] [most=BYTES] [kill]. What is asked for is of the
+ * kind (ask.h), and of `bytes` where the way says no size. The other words do what oom[].would_fit of the
+ * report says: free so much of what the site holds that it names (there is one such site in each way), wait
+ * for the device before asking, ask for no more than so much; kill ends it at the refusal. Ends with 0 if the
+ * request was answered, and 3 if not. */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 
 #include "include/memshim.h"
 #include "gpu/abi/cuda_driver_fn.h"
+#include "tests/oom/ask.h"
 #include "tests/program.h"
 
 int cudaMalloc(void **pointer, size_t bytes);
@@ -28,7 +30,8 @@ enum { BLOCKS = 256 };
 static void *held[BLOCKS];
 static size_t held_bytes[BLOCKS];
 static unsigned held_count;
-static size_t to_free, most = SIZE_MAX;
+static const char *kind = "device";
+static size_t to_free, bytes_given, most = SIZE_MAX;
 static bool waits, dies;
 static _Atomic bool released;
 
@@ -63,7 +66,6 @@ static void hold(void *arg)
 
 __attribute__((noinline)) static int request(size_t bytes)
 {
-    void *block = NULL;
     int status;
 
     MEMSHIM_PHASE_PUSH("request");
@@ -72,7 +74,7 @@ __attribute__((noinline)) static int request(size_t bytes)
         released = true;
         cudaDeviceSynchronize();
     }
-    status = cudaMalloc(&block, bytes < most ? bytes : most);
+    status = ask_for(kind, bytes < most ? bytes : most);
     say("status %d", status);
     if (status != 0 && dies)
         raise(SIGKILL);
@@ -155,6 +157,29 @@ static int beside_driver(void)
     return request(300 * MIB);
 }
 
+/* Nothing is planted: it is the driver that refuses. */
+static int plain(void)
+{
+    hoard(MIB, 1);
+    return request(bytes_given);
+}
+
+/* What the pool keeps is nobody's. */
+static int idle(void)
+{
+    void *block;
+
+    if (cudaMalloc(&block, 700 * MIB) || cudaFree(block))
+        say("no memory for what is planted");
+    return request(600 * MIB);
+}
+
+/* Nothing was called before. */
+static int context(void)
+{
+    return ask_for("device", MIB) == 0 ? 0 : 3;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -167,11 +192,18 @@ int main(int argc, char **argv)
                 {"interleaved", interleaved},
                 {"in_segments", in_segments},
                 {"for_streams", for_streams},
-                {"beside_driver", beside_driver}};
+                {"beside_driver", beside_driver},
+                {"idle", idle},
+                {"plain", plain},
+                {"context", context}};
 
     for (int i = 2; i < argc; i++) {
         if (!strncmp(argv[i], "free=", 5))
             to_free = strtoull(argv[i] + 5, NULL, 10);
+        if (!strncmp(argv[i], "kind=", 5))
+            kind = argv[i] + 5;
+        if (!strncmp(argv[i], "bytes=", 6))
+            bytes_given = strtoull(argv[i] + 6, NULL, 10);
         if (!strncmp(argv[i], "most=", 5))
             most = strtoull(argv[i] + 5, NULL, 10);
         if (!strcmp(argv[i], "wait"))

@@ -51,6 +51,7 @@ typedef struct hipArray hipArray;
 typedef hipArray *hipArray_t;
 typedef struct hipMipmappedArray *hipMipmappedArray_t;
 typedef struct ihipModule_t *hipModule_t;
+typedef struct ihipModuleSymbol_t *hipFunction_t;
 typedef void *hipExternalMemory_t;
 typedef struct _hipGraphicsResource hipGraphicsResource;
 typedef hipGraphicsResource *hipGraphicsResource_t;
