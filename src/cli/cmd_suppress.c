@@ -1,8 +1,8 @@
-/* cmd_suppress.c - memshim suppress: the leaks of reports as LeakSanitizer's leak: lines, for
- * MEMSHIM_SUPPRESSIONS.
+/* cmd_suppress.c - memshim suppress: the leaks of reports as lines for MEMSHIM_SUPPRESSIONS.
  *
- * Floor 5. A line is of the program's own line that leaks (report/fold.h): the whole name of its function,
- * or, without one, its source file or module. What one line suppresses already gets no second one. */
+ * Floor 5. A line is of the whole chain of calls that led to a leak, so that another leak through the same
+ * helper is told when it comes; of the stack's hash where a frame of the chain has no name. What one line
+ * suppresses already gets no second one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "cli/leaks.h"
 #include "cli/load.h"
 #include "cli/many.h"
+#include "cli/suppress.h"
 #include "export/names.h"
-#include "report/fold.h"
 #include "report/text.h"
 
 static int take(void *arg, int id, const char *value)
@@ -21,43 +21,44 @@ static int take(void *arg, int id, const char *value)
 }
 
 /* A template that fits `name` from end to end. A star fits itself; what cannot stand in a line, or would be
- * taken for an end, is left to a star. */
+ * taken for an end or an arrow, is left to a star. */
 static void put_template(FILE *out, const char *name)
 {
     size_t length = strlen(name);
 
-    fputs("leak:^", out);
+    fputc('^', out);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)name[i];
-        bool odd = c < 0x20 || c >= 0x7f || (c == '^' && !i) || (c == '$' && i + 1 == length);
+        bool odd = c < 0x20 || c >= 0x7f || (c == '^' && !i) || (c == '$' && i + 1 == length) ||
+                   !strncmp(name + i, MS_SUPPRESS_ARROW, strlen(MS_SUPPRESS_ARROW));
 
         fputc(odd ? '*' : c, out);
     }
-    fputs("$\n", out);
+    fputc('$', out);
 }
 
-/* What a frame is known by, for a suppression. */
-static const char *name_of(const struct ms_report *report, const json_t *frame)
+/* "chain:^alloc$ <- ^grow$ <- ^main$", or "hash:..." if one of them has no name; "" if neither can be told.
+ * To be freed. */
+static char *line_of(const struct ms_report *report, const json_t *site)
 {
-    json_t *module = json_object_get(frame, "module");
+    const json_t *frames[MS_REPORT_DEPTH_MAX];
+    size_t count = ms_suppress_chain(report, ms_report_int(site, "stack"), frames), i, bytes;
+    char *line = NULL;
+    FILE *out = open_memstream(&line, &bytes);
+    bool named = count > 0;
 
-    if (*ms_report_text(frame, "function"))
-        return ms_report_text(frame, "function");
-    if (*ms_report_text(frame, "file"))
-        return ms_report_text(frame, "file");
-    return json_is_integer(module)
-               ? ms_report_text(ms_report_module(report, json_integer_value(module)), "path")
-               : "";
-}
-
-/* The frame that a leak is known by. main is below everything: where something else was called last, that. */
-static const json_t *frame_of(const struct ms_report *report, json_int_t stack)
-{
-    bool inferred;
-    const json_t *own = ms_fold_own(report, stack, &inferred);
-    size_t row;
-
-    return strcmp(ms_report_text(own, "function"), "main") ? own : ms_report_stack_next(report, &stack, &row);
+    for (i = 0; i < count; i++)
+        named = named && *ms_report_text(frames[i], "function");
+    for (i = 0; out && named && i < count; i++) {
+        fputs(i ? MS_SUPPRESS_ARROW : "chain:", out);
+        put_template(out, ms_report_text(frames[i], "function"));
+    }
+    if (out && !named && ms_report_int(site, "stack") > 0 && *ms_report_text(site, "hash"))
+        fprintf(out, "hash:%s", ms_report_text(site, "hash"));
+    if (out && fclose(out) == 0)
+        return line;
+    free(line);
+    return NULL;
 }
 
 static void put_leaks(FILE *out, const struct ms_report *report, struct ms_names *names)
@@ -69,27 +70,20 @@ static void put_leaks(FILE *out, const struct ms_report *report, struct ms_names
     for (size_t i = 0; i < leaks.count; i++) {
         const json_t *site = ms_report_site(report, ms_report_int(leaks.rows[i], "site"));
         size_t known = names->count;
-        const json_t *frame;
-        const char *name;
+        char *line = site && ms_report_is_leak(leaks.rows[i]) ? line_of(report, site) : NULL;
 
-        if (!site || !ms_report_is_leak(leaks.rows[i]))
-            continue;
-        frame = frame_of(report, ms_report_int(site, "stack"));
-        name = frame ? name_of(report, frame) : "";
-        if (!*name) {
+        if (line && !*line) {
             ms_cli_note("a leak of %s by %s has no stack, and no line can be written for it",
                         ms_text_size(ms_report_int(leaks.rows[i], "bytes")).text, ms_cli_site_api(site));
-            continue;
+        } else if (line && ms_names_number(names, line) >= known) {
+            fprintf(out, "# %s by ", ms_text_size(ms_report_int(leaks.rows[i], "bytes")).text);
+            ms_text_put(out, ms_cli_site_api(site));
+            ms_text_put_own(out, report, ms_report_int(site, "stack"));
+            fputc('\n', out);
+            ms_text_put(out, line);
+            fputc('\n', out);
         }
-        if (ms_names_number(names, name) < known)
-            continue;
-        if (!strcmp(name, "main"))
-            ms_cli_note("leak:^main$ suppresses whatever main leaks, and all that it calls");
-        fprintf(out, "# %s by ", ms_text_size(ms_report_int(leaks.rows[i], "bytes")).text);
-        ms_text_put(out, ms_cli_site_api(site));
-        ms_text_put_own(out, report, ms_report_int(site, "stack"));
-        fputc('\n', out);
-        put_template(out, name);
+        free(line);
     }
     ms_leaks_close(&leaks);
 }

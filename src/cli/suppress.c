@@ -13,10 +13,17 @@
 
 #include "base/options.h"
 #include "cli/cli.h"
+#include "report/fold.h"
+
+enum by { LEAK, CHAIN, HASH };
+
+static const char *const kinds[] = {[LEAK] = "leak:", [CHAIN] = "chain:", [HASH] = "hash:"};
 
 struct suppression {
+    enum by by;
     char *template; /* as it was written */
-    char *glob;     /* for fnmatch */
+    char **globs;   /* for fnmatch; of a chain one for each frame, innermost first */
+    size_t glob_count;
     json_int_t bytes, count;
 };
 
@@ -46,15 +53,40 @@ static char *glob_of(const char *template)
     return glob;
 }
 
-static int add(const char *template)
+/* "a <- b <- c" cut at its arrows. */
+static int add_globs(struct suppression *suppression)
+{
+    const char *from = suppression->template;
+    bool more = true;
+
+    while (more) {
+        const char *arrow = suppression->by == CHAIN ? strstr(from, MS_SUPPRESS_ARROW) : NULL;
+        char **grown = realloc(suppression->globs, (suppression->glob_count + 1) * sizeof(*grown));
+        char *one = arrow ? strndup(from, (size_t)(arrow - from)) : strdup(from);
+
+        if (grown)
+            suppression->globs = grown;
+        if (!grown || !one || !(grown[suppression->glob_count] = glob_of(one))) {
+            free(one);
+            return -1;
+        }
+        free(one);
+        suppression->glob_count++;
+        more = arrow != NULL;
+        from = more ? arrow + strlen(MS_SUPPRESS_ARROW) : from;
+    }
+    return 0;
+}
+
+static int add(enum by by, const char *template)
 {
     struct suppression *grown = realloc(list, (list_count + 1) * sizeof(*grown));
 
     if (!grown)
         return -1;
     list = grown;
-    list[list_count] = (struct suppression){strdup(template), glob_of(template), 0, 0};
-    if (!list[list_count].template || !list[list_count].glob)
+    list[list_count] = (struct suppression){.by = by, .template = strdup(template)};
+    if (!list[list_count].template || add_globs(&list[list_count]) < 0)
         return -1;
     list_count++;
     return 0;
@@ -64,6 +96,7 @@ static int add(const char *template)
 static int take_line(const char *path, int number, char *line)
 {
     size_t length;
+    unsigned by = LEAK;
 
     while (isspace((unsigned char)*line))
         line++;
@@ -71,12 +104,16 @@ static int take_line(const char *path, int number, char *line)
         line[--length] = '\0';
     if (!*line || *line == '#')
         return 0;
-    if (strncmp(line, "leak:", 5) || !line[5]) {
-        ms_cli_error("%s:%d: '%.60s' is no suppression; allowed: leak:TEMPLATE, comments with #", path,
-                     number, line);
+    while (by <= HASH && strncmp(line, kinds[by], strlen(kinds[by])))
+        by++;
+    if (by > HASH || !line[strlen(kinds[by])]) {
+        ms_cli_error(
+            "%s:%d: '%.60s' is no suppression; allowed: leak:TEMPLATE, chain:TEMPLATE <- TEMPLATE..., "
+            "hash:HASH, comments with #",
+            path, number, line);
         return -1;
     }
-    if (add(line + 5) < 0) {
+    if (add((enum by)by, line + strlen(kinds[by])) < 0) {
         ms_cli_error("out of memory");
         return -1;
     }
@@ -114,25 +151,76 @@ int ms_suppress_load(void)
     return result;
 }
 
-static bool matches(const struct suppression *suppression, const char *text)
+static bool matches(const char *glob, const char *text)
 {
-    return *text && fnmatch(suppression->glob, text, 0) == 0;
+    return *text && fnmatch(glob, text, 0) == 0;
+}
+
+static bool frame_matches(const struct ms_report *report, const char *glob, const json_t *frame)
+{
+    return matches(glob, ms_report_text(frame, "function")) || matches(glob, ms_report_text(frame, "file")) ||
+           (json_object_get(frame, "module") &&
+            matches(glob, ms_report_text(ms_report_module(report, ms_report_int(frame, "module")), "path")));
+}
+
+size_t ms_suppress_chain(const struct ms_report *report, json_int_t stack, const json_t **frames)
+{
+    size_t rows[MS_REPORT_DEPTH_MAX], chain = 0, i;
+    unsigned any;
+    size_t count = ms_fold_stack(report, stack, rows, &any);
+    unsigned folded = any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED;
+
+    for (i = 0; i < count; i++) {
+        unsigned known = ms_fold_of(report, rows[i]);
+
+        if (known & MS_FOLD_INFERRED) /* what follows is of another moment */
+            break;
+        if (!(known & (MS_FOLD_MARK | MS_FOLD_STARTUP | folded)))
+            frames[chain++] = json_array_get(report->frames, rows[i]);
+    }
+    return chain;
+}
+
+static bool chain_matches(const struct ms_report *report, const struct suppression *chain,
+                          const json_t *const *frames, size_t count)
+{
+    size_t i = 0;
+
+    if (count != chain->glob_count)
+        return false;
+    while (i < count && frame_matches(report, chain->globs[i], frames[i]))
+        i++;
+    return i == count;
+}
+
+static bool suppresses(const struct ms_report *report, const struct suppression *suppression,
+                       const json_t *site, json_t *const *stack, size_t depth)
+{
+    const json_t *chain[MS_REPORT_DEPTH_MAX];
+    size_t i = 0;
+
+    switch (suppression->by) {
+    case HASH:
+        return !strcmp(suppression->template, ms_report_text(site, "hash"));
+    case CHAIN:
+        return chain_matches(report, suppression, chain,
+                             ms_suppress_chain(report, ms_report_int(site, "stack"), chain));
+    case LEAK:
+    default:
+        while (i < depth && !frame_matches(report, suppression->globs[0], stack[i]))
+            i++;
+        return i < depth;
+    }
 }
 
 static struct suppression *find(const struct ms_report *report, const json_t *site)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
-    size_t depth = ms_report_stack(report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX), i, k;
+    size_t depth = ms_report_stack(report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX), k;
 
     for (k = 0; k < list_count; k++)
-        for (i = 0; i < depth; i++) {
-            const json_t *module = ms_report_module(report, ms_report_int(frames[i], "module"));
-
-            if (matches(&list[k], ms_report_text(frames[i], "function")) ||
-                matches(&list[k], ms_report_text(frames[i], "file")) ||
-                (json_object_get(frames[i], "module") && matches(&list[k], ms_report_text(module, "path"))))
-                return &list[k];
-        }
+        if (suppresses(report, &list[k], site, frames, depth))
+            return &list[k];
     return NULL;
 }
 
@@ -193,7 +281,6 @@ void ms_suppress_note_used(void)
 
     for (k = 0; k < list_count; k++)
         if (list[k].count)
-            ms_cli_note("suppressed: %" JSON_INTEGER_FORMAT " blocks, %" JSON_INTEGER_FORMAT
-                        " bytes by leak:%s",
-                        list[k].count, list[k].bytes, list[k].template);
+            ms_cli_note("suppressed: %" JSON_INTEGER_FORMAT " blocks, %" JSON_INTEGER_FORMAT " bytes by %s%s",
+                        list[k].count, list[k].bytes, kinds[list[k].by], list[k].template);
 }

@@ -13,6 +13,11 @@ tests_cases_wanting_SOURCES = tests/cases/wanting.c tests/cases/case.h tests/pro
 tests_cases_wanting_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_cases_wanting_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 
+check_PROGRAMS += tests/cases/helper
+tests_cases_helper_SOURCES = tests/cases/helper.c tests/cases/case.h tests/program.h
+tests_cases_helper_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_cases_helper_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
 dist_check_SCRIPTS += tests/cases/told.py
 TESTS += tests/cases/told.py
 endif

@@ -112,8 +112,33 @@ def typed():
          [screens["findings"]])
 
 
+def suppressed():
+    """What is suppressed is one chain of calls: another leak through the same helper is told when it comes."""
+    followed("one.json", "helper", 1, options=["-q"])
+    done = command("suppress", "-f", "-o", "known.supp", "one.json")
+    with open("known.supp", encoding="utf-8") as file:
+        written = [line for line in file.read().splitlines() if line and not line.startswith("#")]
+    fact(done.returncode == 0 and written == ["chain:^alloc$ <- ^kv$ <- ^main$"], "the line is the chain of calls, and not the helper", written)
+    known = {"MEMSHIM_SUPPRESSIONS": "known.supp"}
+    fact(command("check", "--max-leak", "0", "one.json", **known).returncode == 0, "what is known passes", [])
+    done = followed("two.json", "helper", 2, options=["-q", "--fail-on-leak"], **known)
+    fact(done.returncode == 23 and "leaked 512.0 MiB, allowed 0 B" in done.stderr, "a leak through the same helper does not", [done.said])
+    with open("two.json", encoding="utf-8") as file:
+        report = json.load(file)
+    rows = {row["class"]: report["sites"][row["site"]]["hash"] for row in report["leaks"]}
+    with open("hash.supp", "w", encoding="utf-8") as file:
+        file.write("hash:%s\n" % rows["suppressed"])
+    said = command("leaks", "two.json", MEMSHIM_SUPPRESSIONS="hash.supp").stdout
+    fact("512.0 MiB leaked in 2 blocks" in said and "1.0 MiB more suppressed" in said, "a stack is known by its hash as well", [said])
+    with open("wrong.supp", "w", encoding="utf-8") as file:
+        file.write("chain:\n")
+    done = command("leaks", "two.json", MEMSHIM_SUPPRESSIONS="wrong.supp")
+    fact(done.returncode == 2 and "wrong.supp:1" in done.stderr, "a line without a chain is refused", [done.said])
+
+
 wanting()
 ledgers()
 classes()
 typed()
+suppressed()
 hooklib.plan(hooklib.number)

@@ -182,8 +182,8 @@ PY
     record a.json 4 3 0
     try suppress -o known.supp a.json
     [ "$status" -eq 0 ]
-    grep -qx 'leak:^leak_some\$' known.supp
-    [ "$(grep -c '^leak:' known.supp)" -eq 1 ]
+    grep -qx 'chain:^leak_some\$ <- ^main\$' known.supp
+    [ "$(grep -c '^chain:' known.supp)" -eq 1 ]
     MEMSHIM_SUPPRESSIONS=known.supp try check --max-leak 0 a.json
     [ "$status" -eq 0 ]
     MEMSHIM_SUPPRESSIONS=known.supp try suppress a.json

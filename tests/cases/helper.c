@@ -1,0 +1,45 @@
+/* helper NUMBER: one helper allocates for all. With 1 what kv() asks for is lost; with 2 what weights() asks
+ * for is, too, which is much more. */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "tests/cases/case.h"
+
+__attribute__((noinline)) static void *alloc(size_t bytes)
+{
+    void *block;
+
+    if (cudaMalloc(&block, bytes))
+        exit(3);
+    __asm__ volatile("" : "+r"(block)); /* no tail call: the caller's line is to be told */
+    return block;
+}
+
+__attribute__((noinline)) static void *kv(void)
+{
+    void *block = alloc(MIB / 2);
+
+    __asm__ volatile("" : "+r"(block));
+    return block;
+}
+
+__attribute__((noinline)) static void *weights(void)
+{
+    void *block = alloc(256 * MIB);
+
+    __asm__ volatile("" : "+r"(block));
+    return block;
+}
+
+int main(int argc, char **argv)
+{
+    int number = argc > 1 ? atoi(argv[1]) : 1;
+
+    for (int i = 0; i < 2; i++) {
+        kv();
+        if (number > 1)
+            weights();
+    }
+    say("blocks %d", 2 * number);
+    return 0;
+}
