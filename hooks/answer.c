@@ -183,6 +183,21 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
     return end_question(&question);
 }
 
+typedef int (*pointer_func_t)(void *, const void *);
+
+/* Nothing in this answer is the block's own; where there is no block it is what the vendor says of nowhere.
+ */
+bool ms_answer_POINTER(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct question question;
+
+    if (!begin_question(&question, args->key))
+        return false;
+    *status_p =
+        ((pointer_func_t)target->real)((void *)(uintptr_t)args->out, (const void *)(uintptr_t)question.asked);
+    return end_question(&question);
+}
+
 typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUdeviceptr);
 
 /* The vendor sets it for the whole segment, which costs the neighbours time and nothing else. */

@@ -18,6 +18,7 @@ bool ms_answer_ATTRIBUTE(const struct ms_target *target, const struct ms_args *a
 /** cuPointerGetAttributes: bytes = how many, given = attributes, out = data pointers, key = address. */
 bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuPointerSetAttribute: out = value, flags = attribute, key = address. */
+bool ms_answer_POINTER(const struct ms_target *target, const struct ms_args *args, int *status_p);
 bool ms_answer_SET_ATTRIBUTE(const struct ms_target *target, const struct ms_args *args, int *status_p);
 /** cuMemGetAccess: for memory that is mapped by handle, and the pool's is none to the program
  * (serve_mapped.c). */

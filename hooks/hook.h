@@ -88,6 +88,7 @@ enum ms_class {
     MS_CLASS_BLOCK_SIZE,
     MS_CLASS_ATTRIBUTE,
     MS_CLASS_ATTRIBUTES,
+    MS_CLASS_POINTER,        /* all that HIP says of an address */
     MS_CLASS_SET_ATTRIBUTE,
     MS_CLASS_MEMINFO,
     MS_CLASS_MEMINFO_OF,     /* ... of a kind of memory: one argument more */

@@ -173,9 +173,8 @@ static int export_mapped(export_func_t vendor, const struct ms_args *args)
     return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
 }
 
-/* Of any address inside a block CUDA's handle is the block's (its IPC transports send the offset along).
- * HIP's handles are of the address (clr, hipIpcGetMemHandle), and a token is of a block: then there is none
- * but for the block's first byte. */
+/* Of any address inside a block the handle is the block's, CUDA's (its IPC transports send the offset along)
+ * and HIP's (recorded: Mooncake#3546). */
 static int export_block(const struct ms_target *target, const struct ms_args *args)
 {
     export_func_t vendor = (export_func_t)target->real;
@@ -189,8 +188,6 @@ static int export_block(const struct ms_target *target, const struct ms_args *ar
     ms_serve_large_whole();
     if (block.whole)
         return export_whole(vendor, args, &block);
-    if (args->key != block.address && ms_gpu_maker(target->gpu) != MS_MAKER_CUDA)
-        return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
     return export_packed(vendor, args, &block);
 }
 

@@ -144,6 +144,20 @@ static void bytes_move(void)
     is_int(hipFree(p), 0, "both");
 }
 
+/* Of memory that was freed HIP knows nothing. */
+static void is_freed(void *p)
+{
+    hipPointerAttribute_t attributes = {.devicePointer = p};
+
+    hipGetLastError();
+    is_int(hipPointerGetAttributes(&attributes, p), TEST_HIP < 7 ? hipErrorInvalidValue : 0,
+           "freed memory is none that HIP knows");
+    is_int(hipGetLastError(), TEST_HIP < 7 ? hipErrorInvalidValue : 0, "and the error is kept");
+    if (TEST_HIP >= 7)
+        ok(attributes.type == hipMemoryType6Unregistered && !attributes.devicePointer,
+           "it is not registered");
+}
+
 static void addresses(void)
 {
     hipPointerAttribute_t attributes;
@@ -181,6 +195,11 @@ static void addresses(void)
            "have this version's number");
     is_int(hipHostFree(q), 0, "freed");
     is_int(hipFree(p), 0, "freed");
+    is_freed(p);
+    is_int(hipMalloc(&p, (size_t)40 << 20), 0, "40 MiB");
+    is_int(hipFree(p), 0, "freed");
+    is_freed(p);
+    is_freed((char *)p + ((size_t)5 << 20));
 }
 
 static void streams(void)

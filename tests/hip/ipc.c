@@ -52,6 +52,7 @@ static int import_all(int in, int out)
 }
 
 static int to_importer, from_importer;
+static size_t inside; /* where the handle is of, in the block that is shared */
 
 static void share(const char *what, void *p, size_t bytes, int value)
 {
@@ -60,7 +61,7 @@ static void share(const char *what, void *p, size_t bytes, int value)
     unsigned char *read_back = malloc(bytes);
     int status, changed = 0;
 
-    status = hipIpcGetMemHandle(&order.handle, p);
+    status = hipIpcGetMemHandle(&order.handle, (char *)p + inside);
     if (status == hipSuccess && (write(to_importer, &order, sizeof order) != (ssize_t)sizeof order ||
                                  read(from_importer, &answer, sizeof answer) != (ssize_t)sizeof answer))
         exit(1);
@@ -70,6 +71,18 @@ static void share(const char *what, void *p, size_t bytes, int value)
     printf("%s: exported %d, opened %d, wrong %d, closed %d, changed %d\n", what, status, answer.opened != 0,
            answer.wrong, answer.closed, changed);
     free(read_back);
+}
+
+/* Of an address inside: what is opened is the block, at its first byte, which has another value than the
+ * rest. */
+static void share_inside(const char *what, void *p, size_t offset, int value, int rest)
+{
+    if (hipMemset(p, value, 16) != hipSuccess || hipMemset((char *)p + 16, rest, offset) != hipSuccess ||
+        hipDeviceSynchronize() != hipSuccess)
+        exit(1);
+    inside = offset;
+    share(what, p, 16, value);
+    inside = 0;
 }
 
 static void *block(size_t bytes, int value)
@@ -113,7 +126,8 @@ int main(int argc, char **argv)
     share("small", small, 3000, 10);
     share("middle", middle, 3 * mib, 20);
     share("large", large, 40 * mib, 30);
-    share("inside a large one", (char *)large + 5 * mib, mib, 31);
+    share_inside("inside a small one", small, 1000, 10, 11);
+    share_inside("inside a large one", large, 5 * mib, 31, 32);
     unsigned char before[3000], after[3000];
     int touched = hipMemcpy(before, neighbour, 3000, hipMemcpyDeviceToHost) ||
                   hipMemcpy(after, other, 3000, hipMemcpyDeviceToHost);

@@ -1,6 +1,7 @@
 /*
- * Memory of another process. A handle may be of any address inside an allocation, and opening it leads there
- * (clr, hipIpcGetMemHandle): the offset lies behind what the rooms make of the allocation.
+ * Memory of another process. A handle may be of any address inside an allocation, and is the allocation's: to
+ * open it leads to its first byte, as was recorded on MI100 with ROCm 6.4.1 and on MI308X with ROCm 7.2
+ * (Mooncake#3546).
  */
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 /* The last words of the 64 bytes; the rooms need fewer. */
 struct tail {
     uint32_t pid, check;
-    uint64_t offset;
 };
 enum { TAIL_AT = 64 - sizeof(struct tail), CHECK = 0x70696821 };
 
@@ -27,7 +27,7 @@ HIP_API hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *ptr)
     int status = (int)cuIpcGetMemHandle(&made, base);
     if (status != hipSuccess)
         return hip_leave(status);
-    const struct tail tail = {.pid = (uint32_t)getpid(), .check = CHECK, .offset = hip_address(ptr) - base};
+    const struct tail tail = {.pid = (uint32_t)getpid(), .check = CHECK};
     memcpy(handle, &made, sizeof *handle);
     memcpy((char *)handle + TAIL_AT, &tail, sizeof tail);
     return hip_leave(hipSuccess);
@@ -51,7 +51,7 @@ HIP_API hipIpcOpenMemHandle(void **ptr, hipIpcMemHandle_t handle, unsigned flags
     memset((char *)&made + TAIL_AT, 0, sizeof tail);
     int status = (int)cuIpcOpenMemHandle_v2(&base, made, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (status == hipSuccess)
-        *ptr = (void *)(uintptr_t)(base + tail.offset);
+        *ptr = (void *)(uintptr_t)base;
     return hip_leave(status == hipSuccess || status == hipErrorInvalidContext
                          ? status
                          : (int)hipErrorInvalidDevicePointer);
