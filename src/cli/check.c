@@ -29,7 +29,19 @@ const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
                        MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%"},
     [MS_CHECK_RESERVED] = {"reserved", "reserved", "More memory was reserved for the pool than is allowed.",
                            MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%"},
+    [MS_CHECK_OOM] = {"oom", "out of memory", "There was no memory more often than is allowed.",
+                      MS_CHECK_PROCESS, OF(MS_CHECK_PROCESS), "0%", true},
 };
+
+struct ms_text_number ms_check_amount_text(enum ms_check_figure figure, json_int_t amount)
+{
+    struct ms_text_number number;
+
+    if (!ms_check_figures[figure].count)
+        return ms_text_size(amount);
+    snprintf(number.text, sizeof(number.text), "%" JSON_INTEGER_FORMAT, amount);
+    return number;
+}
 
 int ms_check_amount_read(const char *what, const char *text, struct ms_check_amount *amount_p)
 {
@@ -91,6 +103,20 @@ static int refuse_kind(enum ms_check_figure figure, const char *option, const ch
     return -1;
 }
 
+/* A size or a share, or how often. */
+static int read_amount(enum ms_check_figure figure, const char *option, const char *text,
+                       struct ms_check_amount *amount_p)
+{
+    long count;
+
+    if (!ms_check_figures[figure].count)
+        return ms_check_amount_read(option, text, amount_p);
+    if (ms_cli_number(option, text, 0, 1000000, &count) < 0)
+        return -1;
+    *amount_p = (struct ms_check_amount){(uint64_t)count, false};
+    return 0;
+}
+
 int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figure, const char *option,
                         const char *text)
 {
@@ -104,7 +130,7 @@ int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figur
         free(limit.name);
         return refuse_kind(figure, option, text);
     }
-    if (ms_check_amount_read(option, equals ? equals + 1 : text, &limit.amount) < 0) {
+    if (read_amount(figure, option, equals ? equals + 1 : text, &limit.amount) < 0) {
         free(limit.name);
         return -1;
     }
@@ -220,8 +246,9 @@ char *ms_check_message(const struct ms_check_result *result)
     if (result->more)
         snprintf(more, sizeof(more), "; %zu more processes do not keep it", result->more);
     if (!title ||
-        asprintf(&text, "%s%s: %s, allowed %s (%s)%s", title, among, ms_text_size(result->measure.bytes).text,
-                 ms_text_size(result->allowed).text, result->rule, more) < 0)
+        asprintf(&text, "%s%s: %s, allowed %s (%s)%s", title, among,
+                 ms_check_amount_text(result->measure.figure, result->measure.bytes).text,
+                 ms_check_amount_text(result->measure.figure, result->allowed).text, result->rule, more) < 0)
         text = NULL;
     free(title);
     return text;

@@ -15,6 +15,7 @@
 
 #include "export/names.h"
 #include "report/read.h"
+#include "report/text.h"
 
 enum ms_check_figure {
     MS_CHECK_PEAK,
@@ -22,6 +23,8 @@ enum ms_check_figure {
     MS_CHECK_GROWTH,
     MS_CHECK_FRAG,
     MS_CHECK_RESERVED,
+    MS_CHECK_DEVICE_FIGURES, /* so many does a job report have of each device of a process */
+    MS_CHECK_OOM = MS_CHECK_DEVICE_FIGURES,
     MS_CHECK_FIGURES
 };
 
@@ -42,6 +45,7 @@ struct ms_check_figure_info {
     enum ms_check_of usual;
     unsigned kinds;    /* 1 << of: what it is measured of */
     const char *share; /* "5%": what a baseline lets it grow by if nothing is said */
+    bool count;        /* a number of times, and no bytes */
 };
 extern const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES];
 extern const char *const ms_check_kinds[MS_CHECK_KINDS];
@@ -51,6 +55,8 @@ struct ms_check_amount {
     uint64_t bytes;
     bool percent;
 };
+/** "1.0 GiB", or of what is counted "3". */
+struct ms_text_number ms_check_amount_text(enum ms_check_figure figure, json_int_t amount);
 /** "512M" or "70%"; -1 after an error line that names `what`. */
 int ms_check_amount_read(const char *what, const char *text, struct ms_check_amount *amount_p);
 

@@ -69,8 +69,12 @@ static char *rule_text(const struct holding *holding, const struct ms_check_meas
     if (tolerance->percent)
         snprintf(more, sizeof(more), "%llu%%", (unsigned long long)tolerance->bytes);
     else
-        snprintf(more, sizeof(more), "%s", ms_text_size(bytes_of(tolerance, 0)).text);
-    return asprintf(&text, "baseline %s + %s", ms_text_size(base->bytes).text, more) < 0 ? NULL : text;
+        snprintf(more, sizeof(more), "%s",
+                 ms_check_amount_text(measure->figure, bytes_of(tolerance, 0)).text);
+    return asprintf(&text, "baseline %s + %s", ms_check_amount_text(measure->figure, base->bytes).text,
+                    more) < 0
+               ? NULL
+               : text;
 }
 
 static int add(const struct holding *holding, const struct ms_check_measure *measure, size_t more)

@@ -148,12 +148,12 @@ static int measure_device(const struct reading *reading, const json_t *figures, 
     const json_t *rank = json_array_get(reading->ranks, process);
     const json_t *device = json_array_get(ms_report_array(reading->job, "devices"),
                                           (size_t)json_integer_value(json_array_get(figures, 0)));
-    json_int_t bytes[MS_CHECK_FIGURES];
+    json_int_t bytes[MS_CHECK_DEVICE_FIGURES];
     struct ms_check_measure *row;
 
-    for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++)
+    for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++)
         bytes[figure] = json_integer_value(json_array_get(figures, figure + 1));
-    for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++) {
+    for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++) {
         row = add(reading, (enum ms_check_figure)figure, MS_CHECK_DEVICE, ms_report_text(device, "device"),
                   bytes[figure], (json_int_t)process);
         if (!row)
@@ -181,6 +181,8 @@ static int measure_process(const struct reading *reading, const json_t *rank, si
     blame(reading, row, "leaked", NULL);
     if (!add(reading, MS_CHECK_GROWTH, MS_CHECK_PROCESS, "", ms_report_int(rank, "growth_bytes"),
              (json_int_t)process))
+        return -1;
+    if (!add(reading, MS_CHECK_OOM, MS_CHECK_PROCESS, "", ms_report_int(rank, "ooms"), (json_int_t)process))
         return -1;
     json_array_foreach (ms_report_array(rank, "devices"), i, device)
         if (measure_device(reading, device, process) < 0)

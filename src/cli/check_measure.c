@@ -168,6 +168,26 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
     blame_holders(meter, row, thing);
 }
 
+/* How often there was no memory, and who held most the last time. */
+static void add_ooms(struct meter *meter)
+{
+    struct ms_check_measure *row = add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", 0);
+    json_t *oom;
+    size_t i;
+
+    json_array_foreach (ms_report_array(meter->report->root, "oom"), i, oom) {
+        const json_t *held = json_array_get(ms_report_array(oom, "top_sites"), 0);
+
+        if (!row)
+            break;
+        row->bytes++;
+        if (held) {
+            row->site = ms_report_int(held, "site");
+            row->site_bytes = ms_report_int(held, "bytes");
+        }
+    }
+}
+
 static void measure_device(struct meter *meter, size_t i, const json_t *device)
 {
     const struct thing thing = {i, NULL};
@@ -261,6 +281,7 @@ int ms_check_measure(const struct ms_report *report, struct ms_check_measures *m
     add_leaks(&meter, MS_CHECK_PROCESS, "", &all);
     add_growth(&meter, MS_CHECK_PROCESS, "", &all);
     add_classes(&meter);
+    add_ooms(&meter);
     json_array_foreach (ms_report_array(report->root, "devices"), i, row)
         if (ms_report_device_first(report, row) == i)
             measure_device(&meter, i, row);

@@ -15,7 +15,7 @@ struct check_options {
     struct ms_cli_printing printing;
     struct ms_check_rules rules;
     const char *baseline, *junit, *sarif, *root;
-    bool update;
+    bool update, incomplete;
 };
 
 static int take_other(struct check_options *options, int id, const char *value)
@@ -26,6 +26,9 @@ static int take_other(struct check_options *options, int id, const char *value)
         return 0;
     case 'U':
         options->update = true;
+        return 0;
+    case 'I':
+        options->incomplete = true;
         return 0;
     case 'T':
         return ms_check_take_tolerance(&options->rules, value);
@@ -47,11 +50,9 @@ static int take(void *arg, int id, const char *value)
         int id;
         enum ms_check_figure figure;
         const char *option;
-    } limits[] = {{'p', MS_CHECK_PEAK, "--max-peak"},
-                  {'l', MS_CHECK_LEAK, "--max-leak"},
-                  {'g', MS_CHECK_GROWTH, "--max-growth"},
-                  {'F', MS_CHECK_FRAG, "--max-frag"},
-                  {'r', MS_CHECK_RESERVED, "--max-reserved"}};
+    } limits[] = {{'p', MS_CHECK_PEAK, "--max-peak"},         {'l', MS_CHECK_LEAK, "--max-leak"},
+                  {'g', MS_CHECK_GROWTH, "--max-growth"},     {'F', MS_CHECK_FRAG, "--max-frag"},
+                  {'r', MS_CHECK_RESERVED, "--max-reserved"}, {'m', MS_CHECK_OOM, "--max-oom"}};
     struct check_options *options = arg;
 
     for (size_t i = 0; i < MS_ARRAY_LEN(limits); i++)
@@ -129,6 +130,28 @@ static int check(struct check_options *options, char **paths, size_t count, cons
     return status;
 }
 
+/* What a process held in the middle of its run is no measure of it: nothing could be freed any more. An exit
+ * status. */
+static int refuse_incomplete(char **paths, const struct ms_report *reports, size_t count)
+{
+    static const char *const ends[] = {"killed", "signal", "oom", "running"};
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *run = json_object_get(reports[i].root, "run");
+        const char *reason = ms_report_text(run, "end_reason");
+
+        for (size_t k = 0; k < MS_ARRAY_LEN(ends); k++)
+            if (!strcmp(reason, ends[k]) && !ms_check_is_job(&reports[i])) {
+                ms_cli_error("%s: the process %s, so this is no whole run; --incomplete holds it against the "
+                             "limits all the same",
+                             paths[i],
+                             !strcmp(reason, "running") ? "still ran" : "was killed, or ended by a signal");
+                return MS_EXIT_USAGE;
+            }
+    }
+    return MS_EXIT_OK;
+}
+
 static int check_or_update(struct check_options *options, char **paths, size_t count)
 {
     struct ms_report *reports;
@@ -144,7 +167,7 @@ static int check_or_update(struct check_options *options, char **paths, size_t c
         return MS_EXIT_USAGE;
     if (!options->update && !ms_check_has_rules(&options->rules)) {
         ms_cli_error("nothing to check; give --max-peak, --max-leak, --max-growth, --max-frag, "
-                     "--max-reserved or --baseline");
+                     "--max-reserved, --max-oom or --baseline");
         return MS_EXIT_USAGE;
     }
     reports = ms_many_load(paths, count);
@@ -155,6 +178,11 @@ static int check_or_update(struct check_options *options, char **paths, size_t c
             ms_many_close(reports, count);
             return MS_EXIT_USAGE;
         }
+    status = options->incomplete ? MS_EXIT_OK : refuse_incomplete(paths, reports, count);
+    if (status) {
+        ms_many_close(reports, count);
+        return status;
+    }
     status = options->update ? ms_check_baseline_write(options->baseline, &options->rules, reports, count)
                              : check(options, paths, count, reports);
     ms_many_close(reports, count);

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/many.h"
+#include "report/findings.h"
 #include "report/text.h"
 #include "report/view.h"
 
@@ -152,7 +153,8 @@ static void print_finding(FILE *out, const struct ms_report *report, const json_
     ms_text_put(out, ms_report_text(row, "advice"));
     fputc('\n', out);
     if (*ms_report_text(row, "api"))
-        print_place(out, report, "freed", ms_report_text(row, "api"), ms_report_int(row, "stack"));
+        print_place(out, report, ms_finding_deed(row), ms_report_text(row, "api"),
+                    ms_report_int(row, "stack"));
     if (place)
         print_place(out, report, json_object_get(row, "site") ? "allocated" : "made",
                     ms_report_text(place, "api"), ms_report_int(place, "stack"));

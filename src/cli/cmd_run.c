@@ -151,6 +151,8 @@ static int take(void *arg, int id, const char *value)
         return ms_check_take_limit(&options->rules, MS_CHECK_FRAG, "--fail-on-frag", value);
     case 'R':
         return ms_check_take_limit(&options->rules, MS_CHECK_RESERVED, "--fail-on-reserved", value);
+    case 'O':
+        return ms_check_take_limit(&options->rules, MS_CHECK_OOM, "--fail-on-oom", value ? value : "0");
     case 'B':
         options->baseline = value;
         return 0;

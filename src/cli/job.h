@@ -66,7 +66,7 @@ struct ms_job_part {
 /** What a process had on a device, by the figures of memshim check. */
 struct ms_job_device {
     uint32_t row; /* of MS_JOB_DEVICES */
-    json_int_t bytes[MS_CHECK_FIGURES];
+    json_int_t bytes[MS_CHECK_DEVICE_FIGURES];
 };
 
 struct ms_job_rank {

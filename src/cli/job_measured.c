@@ -52,7 +52,7 @@ static struct ms_job_part blamed(const struct ms_job_taking *taking, const struc
 /* The figures of what is measured of one kind: `places` says which is which, -1 for none. */
 static int gather(const struct ms_job_taking *taking, struct gathering *gathering,
                   const struct ms_check_measures *measures, enum ms_check_of of,
-                  const int places[MS_CHECK_FIGURES])
+                  const int places[MS_CHECK_DEVICE_FIGURES])
 {
     for (size_t i = 0; i < measures->count; i++) {
         const struct ms_check_measure *row = &measures->rows[i];
@@ -96,11 +96,11 @@ static void drop(struct gathering *gathering)
 
 static int take_owners(struct ms_job_taking *taking, const struct ms_check_measures *measures)
 {
-    static const int places[MS_CHECK_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_OWNER_PEAK,
-                                                 [MS_CHECK_LEAK] = MS_JOB_OWNER_LEAKED,
-                                                 [MS_CHECK_GROWTH] = MS_JOB_OWNER_GROWTH,
-                                                 [MS_CHECK_FRAG] = -1,
-                                                 [MS_CHECK_RESERVED] = -1};
+    static const int places[MS_CHECK_DEVICE_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_OWNER_PEAK,
+                                                        [MS_CHECK_LEAK] = MS_JOB_OWNER_LEAKED,
+                                                        [MS_CHECK_GROWTH] = MS_JOB_OWNER_GROWTH,
+                                                        [MS_CHECK_FRAG] = -1,
+                                                        [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
     int status = gather(taking, &gathering, measures, MS_CHECK_OWNER, places);
     json_t *json;
@@ -125,11 +125,11 @@ static int take_owners(struct ms_job_taking *taking, const struct ms_check_measu
 
 static int take_phases(struct ms_job_taking *taking, const struct ms_check_measures *measures)
 {
-    static const int places[MS_CHECK_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_PHASE_PEAK,
-                                                 [MS_CHECK_LEAK] = -1,
-                                                 [MS_CHECK_GROWTH] = MS_JOB_PHASE_GROWTH,
-                                                 [MS_CHECK_FRAG] = -1,
-                                                 [MS_CHECK_RESERVED] = -1};
+    static const int places[MS_CHECK_DEVICE_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_PHASE_PEAK,
+                                                        [MS_CHECK_LEAK] = -1,
+                                                        [MS_CHECK_GROWTH] = MS_JOB_PHASE_GROWTH,
+                                                        [MS_CHECK_FRAG] = -1,
+                                                        [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
     int status = gather(taking, &gathering, measures, MS_CHECK_PHASE, places);
     json_t *json;

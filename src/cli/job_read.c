@@ -156,7 +156,7 @@ static int read_devices(const struct reading *reading, const json_t *rows, struc
         if (row < 0 || (size_t)row >= reading->counts[MS_JOB_DEVICES])
             return -1;
         rank->devices[i].row = reading->rows[MS_JOB_DEVICES][row];
-        for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++)
+        for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++)
             rank->devices[i].bytes[figure] =
                 ms_job_figure_of(json_integer_value(json_array_get(json, figure + 1)));
         rank->device_count = i + 1;

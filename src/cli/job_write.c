@@ -27,7 +27,7 @@ static void put_devices(FILE *out, const struct ms_job_rank *rank)
     fputs(",\"devices\":[", out);
     for (size_t i = 0; i < rank->device_count; i++) {
         fprintf(out, "%s[%" PRIu32, i ? "," : "", rank->devices[i].row);
-        for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++)
+        for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++)
             fprintf(out, ",%" JSON_INTEGER_FORMAT, rank->devices[i].bytes[figure]);
         fputc(']', out);
     }

@@ -37,7 +37,9 @@ const json_t *ms_next_finding(const struct ms_report *report)
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "findings"), i, row) {
-        if (strcmp(ms_report_text(row, "rule"), "leak") && strcmp(ms_report_text(row, "severity"), "info"))
+        if (strcmp(ms_report_text(row, "rule"), "leak") &&
+            strcmp(ms_report_text(row, "rule"), "out_of_memory") &&
+            strcmp(ms_report_text(row, "severity"), "info"))
             return row;
     }
     return NULL;

@@ -19,7 +19,8 @@ struct ms_next_report {
  * files of all that are as badly off, or the first of them if they are many. Words are as a shell takes them.
  */
 void ms_next_print(FILE *out, const char *before, const struct ms_next_report *reports, size_t count);
-/** The finding that the screen tells, which the lines about leaks have not said; NULL for none. */
+/** The finding that the screen tells, which the lines about leaks and want of memory have not said; NULL for
+ * none. */
 const json_t *ms_next_finding(const struct ms_report *report);
 /** A path as the user would type it: below the working directory, relative to it. */
 const char *ms_next_path(const char *path);

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "cli/load.h"
+#include "report/findings.h"
 #include "report/leak_class.h"
 #include "report/text.h"
 #include "report/view.h"
@@ -392,7 +393,7 @@ static void print_places(FILE *out, const struct ms_report *report, const json_t
 
     if (!*ms_report_text(finding, "api"))
         return;
-    fputs("      freed by ", out);
+    fprintf(out, "      %s by ", ms_finding_deed(finding));
     ms_text_put(out, ms_report_text(finding, "api"));
     fputs(":\n", out);
     ms_text_stack(out, report, ms_report_int(finding, "stack"), "          ", STACK_SHOWN);

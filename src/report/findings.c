@@ -208,8 +208,15 @@ static json_t *without_explained(const struct ms_report *report, json_t *rows)
     return kept;
 }
 
+const char *ms_finding_deed(const json_t *row)
+{
+    return strcmp(ms_report_text(row, "rule"), "out_of_memory") ? "freed" : "asked for";
+}
+
 static int weight(const json_t *row)
 {
+    if (!strcmp(ms_report_text(row, "rule"), "out_of_memory")) /* what ends programs comes first */
+        return 2;
     return strcmp(ms_report_text(row, "severity"), "error") ? 0 : 1;
 }
 

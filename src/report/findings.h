@@ -13,6 +13,9 @@
  * rules, errors first, then by bytes. May be done again. */
 void ms_findings_tell(struct ms_report *report);
 
+/** What the call did that a finding has an `api` of: "freed", or "asked for". */
+const char *ms_finding_deed(const json_t *row);
+
 /* --- for the rules alone (findings_rules.c, findings_contexts.c) -------------------------------------- */
 
 /* Of one rule at most so many rows; another one has the sum of the others. */
@@ -59,6 +62,8 @@ char *ms_finding_text(const char *format, ...) __attribute__((format(printf, 1, 
 
 /** All of them. */
 void ms_findings_look(struct ms_finder *finder);
+/** Those of oom[]. findings_oom.c */
+void ms_findings_look_at_ooms(struct ms_finder *finder);
 /** Those of uses. findings_uses.c */
 void ms_findings_look_at_uses(struct ms_finder *finder);
 /** Those of contexts[]. findings_contexts.c */

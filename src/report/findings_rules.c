@@ -423,6 +423,7 @@ void ms_findings_look(struct ms_finder *finder)
     size_t count = sites ? json_array_size(finder->report->sites) : 0, looked = 0;
     json_t *names = vendors(finder->report);
 
+    ms_findings_look_at_ooms(finder);
     look_at_growth(finder);
     look_at_streams(finder);
     ms_findings_look_at_contexts(finder);

@@ -48,6 +48,28 @@ def wanting():
     screen = command("summary", "few.json").stdout
     fact(lines(done.stderr, "memshim: next:")[0].split("next: ")[1] == screen.splitlines()[-1].split("Next  ")[1],
          "without want of memory both name the same verb too", [done.stderr, screen])
+    rows = json.loads(command("findings", "--json", "wanting.json").stdout)["findings"]
+    fact(rows[0]["rule"] == "out_of_memory" and "grow_cache" in rows[0]["advice"] and rows[0]["own"]["function"] == "grow_cache",
+         "it is the first finding, with its line", rows[:1])
+    for limit, status in (("0", 1), ("1", 0), ("process=0", 1)):
+        fact(command("check", "--max-oom", limit, "wanting.json").returncode == status, "check --max-oom %s ends with %d" % (limit, status), [])
+    said = command("check", "--max-oom", "0", "wanting.json").stdout
+    fact("FAILED  out of memory: 1, allowed 0 (--max-oom 0)" in said and " by grow_cache at " in said, "with a number and who held most", [said])
+    for name, wanted in (("refused", 23), ("few", 0)):
+        done = followed("gate.json", "wanting", name, options=["-q", "--fail-on-oom"], MEMSIM_MEMORY="2G")
+        fact(done.returncode == wanted, "run --fail-on-oom of %s ends with %d" % (name, wanted), [done.said])
+
+
+def incomplete():
+    """A killed process is no measure, unless it is told to be one, and what it held is no leak."""
+    done = followed("killed.json", "wanting", "kill", options=["-q"], MEMSIM_MEMORY="1G")
+    done = command("check", "--max-leak", "0", "killed.json")
+    fact(done.returncode == 2 and "--incomplete" in done.stderr, "check refuses the report of a killed process", [done.said])
+    fact(command("check", "--incomplete", "--max-leak", "0", "killed.json").returncode == 0, "and takes it when told", [])
+    screen = command("summary", "killed.json").stdout
+    fact("Leak  none" in screen and "held when it was ended" in screen, "what it held is told as that", [screen])
+    rules = [row["rule"] for row in json.loads(command("findings", "--json", "killed.json").stdout)["findings"]]
+    fact("leak" not in rules and "growth" not in rules, "and is no finding", rules)
 
 
 def ledgers():
@@ -62,7 +84,7 @@ def ledgers():
     with open(found[0], "wb") as file:
         file.write(before)
     for verb in (["summary"], ["leaks"], ["frag"], ["contexts"], ["oom"], ["phases"], ["peak"], ["owners"], ["findings"], ["tree"],
-                 ["validate"], ["check", "--max-leak", "2G", "--max-peak", "2G"], ["merge", "-f", "-o", "merged.json"],
+                 ["validate"], ["check", "--incomplete", "--max-leak", "2G"], ["merge", "-f", "-o", "merged.json"],
                  ["html", "-f", "-o", "page.html"], ["export", "--format", "folded"], ["flamegraph", "-f", "-o", "flame.svg"],
                  ["timeline", "-f", "-o", "timeline.json"], ["symbolize", "-f", "-o", "named.json"], ["suppress"], ["diff", "recovered.json"]):
         want, got = (command(*verb, name) for name in ("recovered.json", found[0]))
@@ -141,4 +163,5 @@ ledgers()
 classes()
 typed()
 suppressed()
+incomplete()
 hooklib.plan(hooklib.number)

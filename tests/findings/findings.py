@@ -27,6 +27,7 @@ TWO = {"MEMSIM_DEVICES": "2", "MEMSIM_CONTEXT": "300M"}
 # The program: its rule; what the finding has to name (a function, or a variable in the advice); the variables of both runs, those of the
 # faulty one alone.
 SCENES = {
+    "out_of_memory": ("out_of_memory", "out_of_memory at ", {}, {}),
     "leak_device": ("leak", None, {}, {}),
     "leak_stream_ordered": ("leak", None, {}, {}),
     "leak_managed": ("leak", None, {}, {}),

@@ -91,6 +91,17 @@ SCENE leak_after_error(bool clean)
         MUST(cudaFree(p[i]));
 }
 
+/* More than any device has. */
+SCENE out_of_memory(bool clean)
+{
+    void *p = NULL;
+
+    if (!clean && cudaMalloc(&p, (size_t)1 << 50) == cudaSuccess)
+        MUST(cudaErrorUnknown);
+    MUST(cudaMalloc(&p, MIB));
+    MUST(cudaFree(p));
+}
+
 /* --- what grows ----------------------------------------------------------------------------------------- */
 
 /* The cache keeps the last one, or, by mistake, all. */
