@@ -165,21 +165,26 @@ static MS_INLINE int free_served(struct ms_pool_block *block)
 }
 
 /* Where the driver might refuse: the runtime has seen to it that there is a context, and only `strict` minds
- * captures and host functions. */
-static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer)
+ * captures and host functions. A runtime whose context was ended by the driver's functions goes on with the
+ * dead one; what came from a pool of the program's has outlived it. */
+static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer, uint64_t address)
 {
     uint64_t context;
 
     if (ms_serve_strictly || ms_serve_any_down())
         return true;
-    return !outer && (ms_gpu_current(target->gpu, &context) < 0 || !context);
+    if (outer)
+        return MS_UNLIKELY(atomic_load_explicit(&ms_serve_one_has_ended, memory_order_relaxed)) &&
+               ms_stream_owns(address);
+    return ms_gpu_current(target->gpu, &context) < 0 || !context;
 }
 
 static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms_call *outer,
                                  uint64_t address, struct ms_pool_block *block_p, int *status_p,
                                  enum ms_pool_verdict *verdict_p)
 {
-    if (MS_UNLIKELY(is_doubtful(target, outer)) && ms_pool_owns(address) && is_refused(target->gpu, status_p))
+    if (MS_UNLIKELY(is_doubtful(target, outer, address)) && ms_pool_owns(address) &&
+        is_refused(target->gpu, status_p))
         *verdict_p = MS_POOL_REFUSED;
     else
         *verdict_p = ms_pool_free_begin(address, block_p, status_p);

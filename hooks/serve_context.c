@@ -20,6 +20,7 @@
 
 struct ms_served_context ms_served_contexts[MS_SERVED_CONTEXTS];
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_DEVICE);
+_Atomic bool ms_serve_one_has_ended;
 _Atomic bool ms_serve_one_is_down; /* a context has shown an error that stays, some time */
 
 /* Entries are never moved, so a gap left by a context that ended does not end the search. */
@@ -175,6 +176,7 @@ void ms_serve_context_ended(uint64_t handle, bool dead)
     struct ms_served_context *c = handle ? find(handle) : NULL;
 
     if (handle && dead) {
+        atomic_store_explicit(&ms_serve_one_has_ended, true, memory_order_relaxed);
         ms_stream_context_died(handle);
         ms_pool_graphs_lost((int)ms_graphs_context_ended(handle));
     }

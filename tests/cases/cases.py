@@ -74,6 +74,15 @@ def kept():
 
 
 @case
+def reset_free():
+    """The driver ends the runtime's context: frees are refused as natively, of stream-ordered memory too, which outlives it."""
+    for way in (0, 1, 2):
+        native, done = run("reset_free", way, native=True), run("reset_free", way)
+        fact(native.status == done.status == 0 and native.said == done.said and "free 1" in done.said,
+             "reset_free %d: every status is the native one" % way, native.told() + done.told())
+
+
+@case
 def limited():
     """No file may grow, and standard error is one: what memshim cannot write raises no signal in the program."""
     for limit in (0, 100, 5000, 70000, 1000000):

@@ -3,6 +3,10 @@ check_PROGRAMS += tests/cases/kept
 tests_cases_kept_SOURCES = tests/cases/kept.c tests/cases/case.h tests/program.h
 tests_cases_kept_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 
+check_PROGRAMS += tests/cases/reset_free
+tests_cases_reset_free_SOURCES = tests/cases/reset_free.c tests/cases/case.h tests/program.h
+tests_cases_reset_free_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
 dist_check_SCRIPTS += tests/cases/cases.py
 TESTS += tests/cases/cases.py
 
