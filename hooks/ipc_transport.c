@@ -67,11 +67,19 @@ static void settle(bool whole)
     atomic_store_explicit(&ms_ipc_look_in, 0, memory_order_relaxed);
 }
 
+/* Names are looked for in each object alone. */
+static void look_anew(void *unused)
+{
+    (void)unused;
+}
+
+static struct ms_objects_since since; /* for whoever looks */
+
 /* `matters`: beside a transport nothing is packed. */
 static void look_at_objects(bool matters)
 {
     unsigned look = atomic_load_explicit(&looks, memory_order_relaxed);
-    bool any = ms_each_object(is_transport, found_name) != 0;
+    bool any = ms_each_object_since(&since, look_anew, is_transport, found_name) != 0;
 
     if (any)
         ms_serve_align_pages();

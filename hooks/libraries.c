@@ -78,10 +78,9 @@ static void map_insert(uintptr_t address, unsigned row, unsigned library)
 
 static const char *node_name(enum ms_node node)
 {
-    static const char *const names[MS_NODE_COUNT] = {
-        "",
+    static const char *const names[MS_NODE_COUNT] = {"",
 #define MS_NODE(tag, name, unused) name,
-        MS_RUNTIME_NODES(MS_NODE, )
+                                                     MS_RUNTIME_NODES(MS_NODE, )
 #undef MS_NODE
     };
 
@@ -196,6 +195,16 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+static void begin_anew(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < library_count; i++)
+        libraries[i].present = false;
+    memset(map, 0, sizeof(map));
+    map_used = 0;
+    scanned = 0;
+}
+
 static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 {
     unsigned long long *counters = arg;
@@ -209,17 +218,14 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 
 void ms_libraries_refresh_locked(void)
 {
+    static struct ms_objects_since since;
     unsigned long long counters[2] = {0, 0};
 
     ms_each_object(read_counters, counters);
     if (counters[0] != 0 && counters[0] == seen_adds && counters[1] == seen_subs)
         return;
-    for (unsigned i = 0; i < library_count; i++)
-        libraries[i].present = false;
-    memset(map, 0, sizeof(map));
-    map_used = 0;
-    scanned = 0;
-    ms_each_object(scan_object, NULL);
+    ms_each_object_since(&since, begin_anew, scan_object, NULL);
+    seen_adds = since.adds;
     for (unsigned i = 0; i < library_count; i++)
         libraries[i].gone = !libraries[i].present;
 }

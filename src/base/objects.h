@@ -31,6 +31,19 @@ struct ms_object {
  * what the callback did. */
 int ms_each_object(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
 
+/** What of the list a search has seen: all zeros for nothing. Kept by the search, used inside the call alone.
+ */
+struct ms_objects_since {
+    unsigned long long adds, subs; /* what the loader had counted */
+    const struct link_map *last;   /* of the list, good as long as nothing is unloaded */
+};
+
+/** The same for what came since. Where something was unloaded, or that cannot be told, `anew` is called and
+ * then everything is gone through. A callback that ends it, by what is returned then, makes the next one
+ * begin anew. */
+int ms_each_object_since(struct ms_objects_since *since, void (*anew)(void *arg),
+                         int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
+
 /** What pthread_atfork calls for it. The first waits for a second at most, and not at all below memshim's own
  * code. */
 void ms_objects_before_fork(void);

@@ -247,6 +247,7 @@ const struct ms_python_frame *ms_python_frames(unsigned *count_p)
 void ms_python_reset(void)
 {
     atomic_store_explicit(&process_id, 0, memory_order_relaxed);
+    ms_python_find_reset();
     ms_python_threads_reset();
     ms_python_codes_reset();
 }

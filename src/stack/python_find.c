@@ -131,14 +131,26 @@ static const struct ms_python_interpreter *understand(const struct search *searc
     return &found[slot];
 }
 
+static void search_anew(void *arg)
+{
+    *(struct search *)arg = (struct search){.is_first = true};
+}
+
+/* What was found, and in which objects it was looked for; whose turn it is has it. */
+static atomic_flag looking = ATOMIC_FLAG_INIT;
+static struct search search;
+static struct ms_objects_since since;
+
+/* A thread that finds another looking goes by what was known before. */
 static MS_NOINLINE void look(void)
 {
-    struct search search = {.is_first = true};
+    if (atomic_flag_test_and_set(&looking))
+        return;
     uint64_t changes = ms_objects_changes();
     uint64_t adds = atomic_load_explicit(&ms_objects_counts.adds_seen, memory_order_relaxed);
     uint64_t subs = atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);
     const struct ms_python_interpreter *interpreter = NULL;
-    if (ms_each_object(search_object, &search))
+    if (ms_each_object_since(&since, search_anew, search_object, &search))
         interpreter = understand(&search);
     else if (search.has_other)
         say_no(&search, "it is PyPy");
@@ -150,6 +162,7 @@ static MS_NOINLINE void look(void)
     atomic_store_explicit(&changes_looked, changes, memory_order_release);
     atomic_store_explicit(&adds_looked, adds, memory_order_release);
     atomic_store_explicit(&subs_looked, subs, memory_order_release);
+    atomic_flag_clear(&looking);
 }
 
 static bool is_stale(void)
@@ -173,6 +186,12 @@ void ms_python_look_again(void)
 {
     if (atomic_load_explicit(&is_on, memory_order_relaxed) && is_stale())
         atomic_store_explicit(&ms_python_is_here, true, memory_order_relaxed);
+}
+
+void ms_python_find_reset(void)
+{
+    since = (struct ms_objects_since){0};
+    atomic_flag_clear(&looking);
 }
 
 void ms_python_configure(bool on)

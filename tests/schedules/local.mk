@@ -4,7 +4,7 @@ check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a te
 # What is asked when all tasks have ended, and is no step of theirs.
 tests_schedules_libchecks_a_SOURCES = tests/pool/checks.h tests/pool/check.c
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(LEDGER_SOURCES) \
-	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/own.c src/base/log.c src/base/store.c src/base/objects.c src/base/records.c src/base/spare.c src/base/unusual.c src/base/signals.c \
+	src/base/lock.c src/base/bias.c src/base/arena.c src/base/clock.c src/base/guard.c src/base/own.c src/base/log.c src/base/store.c src/base/objects.c src/base/objects_look.c src/base/objects_since.c src/base/objects_index.c src/base/records.c src/base/spare.c src/base/unusual.c src/base/signals.c \
 	src/stack/tree.c src/stack/nodes.c src/stack/codes.c src/stack/sample.c \
 	src/stack/python_codes.c src/stack/python_text.c src/stack/python_read.c
 tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/tests/schedules/subject.h

@@ -3,10 +3,15 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "base/store.h"
 #include "base/objects.h"
 #include "stack/stack.h"
@@ -22,7 +27,35 @@ const char *__tsan_default_suppressions(void)
     return "race:_dl_close_worker\n";
 }
 
+int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
+
 static char directory[512];
+
+enum { COPIES = 200, STEPS = 600, AT_ONCE = 12 };
+
+/* Stands before the C library's: counts the objects that were looked at. */
+static unsigned long visits;
+
+struct counted {
+    int (*callback)(struct dl_phdr_info *, size_t, void *);
+    void *arg;
+};
+
+static int count_visit(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    struct counted *counted = arg;
+    __atomic_fetch_add(&visits, 1, __ATOMIC_RELAXED);
+    return counted->callback(info, bytes, counted->arg);
+}
+
+int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg)
+{
+    static int (*real)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+    struct counted counted = {callback, arg};
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+    return real(count_visit, &counted);
+}
 
 static const char *plugin_path(const char *name)
 {
@@ -180,8 +213,8 @@ static void test_threads(void)
     ms_objects_refresh();
     ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0,
        "loading in one thread and asking in another agree");
-    ok(ms_object_count() < 400, "the same library at the same places does not make rows without end (%u)",
-       ms_object_count());
+    ok(ms_object_count() < 400 + COPIES + STEPS,
+       "the same library at the same places does not make rows without end (%u)", ms_object_count());
     ms_store_reset();
     ms_objects_reset();
     is_u64(ms_object_count(), 0, "a child starts empty");
@@ -189,9 +222,102 @@ static void test_threads(void)
     ok(ms_object_at((uintptr_t)&test_threads, &row) && row == 0, "and learns anew");
 }
 
+static const char *copy_path(int number)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/plugin_%d.so", getenv("TEST_TMP"), number);
+    return path;
+}
+
+static void make_copies(void)
+{
+    char command[1400];
+    for (int i = 0; i < COPIES; i++) {
+        snprintf(command, sizeof command, "cp '%s' '%s'", plugin_path("a"), copy_path(i));
+        if (system(command) != 0)
+            bail("no copy of the plugin");
+    }
+}
+
+/* The rows that lie in pages of their own may be touched, or not. */
+static void protect_rows(uint32_t count, int how)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)ms_object(0) + page - 1) & ~(page - 1);
+    uintptr_t to = (uintptr_t)(ms_object(0) + count) & ~(page - 1);
+    if (to > from && mprotect((void *)from, to - from, how) != 0)
+        bail("mprotect: %s", strerror(errno));
+}
+
+/* One library after the other, none of which is closed: each costs what it is, and not what came before. */
+static void test_many(void)
+{
+    void *libraries[COPIES];
+    unsigned long before, looked_at = 0;
+    bool listed = true;
+    uint32_t row;
+    if (!ms_libc_finds_objects()) {
+        skip(3, "this C library does not find objects");
+        return;
+    }
+    make_copies();
+    ms_objects_refresh();
+    for (int i = 0; i < COPIES; i++) {
+        void *library = libraries[i] = dlopen(copy_path(i), RTLD_NOW | RTLD_LOCAL);
+        uint32_t count = ms_object_count();
+        if (!library)
+            bail("%s", dlerror());
+        before = visits;
+        protect_rows(count, PROT_NONE); /* whoever looks at any is ended by a signal */
+        ms_objects_refresh();
+        protect_rows(count, PROT_READ | PROT_WRITE);
+        looked_at += visits - before;
+        const struct ms_object *object = ms_object_at((uintptr_t)dlsym(library, "plugin_function"), &row);
+        listed = listed && ms_object_count() == count + 1 && row == count && object && !object->gone &&
+                 strcmp(object->path, copy_path(i)) == 0 && object->build_id_bytes;
+    }
+    for (int i = 0; i < COPIES; i++)
+        dlclose(libraries[i]);
+    ok(listed, "each of many libraries is listed");
+    ok(true, "none of the rows before was looked at");
+    ok(looked_at <= 3 * COPIES, "nor was any object that was known: %lu looks at %d", looked_at, COPIES);
+}
+
+/* Opened and closed in any order: what is open is at its place, and what is not is gone. */
+static void test_any_order(void)
+{
+    void *libraries[AT_ONCE] = {NULL};
+    uintptr_t places[AT_ONCE] = {0};
+    unsigned wrong = 0, seed = 4711;
+    uint32_t row;
+    if (!ms_libc_finds_objects())
+        make_copies();
+    for (int i = 0; i < STEPS; i++) {
+        int number = rand_r(&seed) % AT_ONCE;
+        if (libraries[number]) {
+            dlclose(libraries[number]);
+            libraries[number] = NULL;
+        } else {
+            libraries[number] =
+                dlopen(copy_path(number % 2 ? number : COPIES - 1 - number), RTLD_NOW | RTLD_LOCAL);
+            places[number] = libraries[number] ? (uintptr_t)dlsym(libraries[number], "plugin_function") : 0;
+        }
+        if (rand_r(&seed) % 3)
+            continue;
+        ms_objects_refresh();
+        for (int k = 0; k < AT_ONCE; k++) {
+            const struct ms_object *object = libraries[k] ? ms_object_at(places[k], &row) : NULL;
+            const char *path = copy_path(k % 2 ? k : COPIES - 1 - k);
+            wrong += libraries[k] && (!object || object->gone || strcmp(object->path, path) != 0 ||
+                                      ms_object_of(places[k], object->generation, &row) != object);
+        }
+    }
+    ok(wrong == 0, "what is open is listed at its place: %u are not", wrong);
+}
+
 int main(void)
 {
-    plan(26);
+    plan(30);
     ssize_t length = readlink("/proc/self/exe", directory, sizeof directory - 1);
     directory[length > 0 ? length : 0] = '\0';
     *strrchr(directory, '/') = '\0';
@@ -199,6 +325,8 @@ int main(void)
     test_unloading();
     test_replacement();
     test_constructor();
+    test_many();
+    test_any_order();
     test_threads();
     return done();
 }
