@@ -186,6 +186,21 @@ class Report:
         is none the innermost that is no machinery, or None."""
         return self._lines.of(stack)
 
+    def callers(self, site: int) -> Optional[str]:
+        """Who called the own line of a site (its number in `sites`), where others have that line in common:
+        "kv (serve.py:6)". None where it is told by its line alone, or the memshim command has not told it."""
+        numbers = parse.rows_of(self.data, "sites")[site].get("callers")
+        if type(numbers) is not list:
+            return None
+        frames = [
+            self._frames[number]
+            for number in numbers
+            if type(number) is int and 0 <= number < len(self._frames)
+        ]
+        return " <- ".join(
+            "%s (%s)" % (frame.function or "?", frame.place) for frame in frames
+        ) or None
+
     def _rank_devices(self, item: Mapping[str, Any], where: str) -> Tuple[RankDevice, ...]:
         """The devices of a process of a job: a row of job.devices each, and bytes."""
         job = parse.value_of(self.data, "job", dict, "")

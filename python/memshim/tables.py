@@ -20,6 +20,7 @@ _LINE: Tuple[Tuple[str, type, bool], ...] = (
     ("function", str, True),
     ("file", str, True),
     ("line", int, True),
+    ("callers", str, True),
 )
 _DTYPES = {
     (int, False): "int64",
@@ -65,8 +66,11 @@ def _columns(*members: Tuple[str, type, bool]) -> Tuple[Column, ...]:
     return tuple(Column(name, _DTYPES[kind, may_lack]) for name, kind, may_lack in (*_WHOSE, *members))
 
 
-def _line(frame: Optional[Frame]) -> Tuple[Optional[str], Optional[str], Optional[int]]:
-    return (frame.function, frame.file or frame.module, frame.line) if frame else (None, None, None)
+def _line(report: Report, site: int) -> Tuple[Optional[str], Optional[str], Optional[int], Optional[str]]:
+    frame, callers = report.line(report.sites[site].stack), report.callers(site)
+    if frame is None:
+        return (None, None, None, callers)
+    return (frame.function, frame.file or frame.module, frame.line, callers)
 
 
 def _device_rows(report: Report) -> Iterator[Tuple[Any, ...]]:
@@ -79,8 +83,8 @@ def _device_rows(report: Report) -> Iterator[Tuple[Any, ...]]:
 
 def _site_rows(report: Report) -> Iterator[Tuple[Any, ...]]:
     histogram = Site._fields.index("size_hist")
-    for site in report.sites:
-        yield (*site[:histogram], *site[histogram + 1 :], *_line(report.line(site.stack)))
+    for number, site in enumerate(report.sites):
+        yield (*site[:histogram], *site[histogram + 1 :], *_line(report, number))
 
 
 def _stack_rows(report: Report) -> Iterator[Tuple[Any, ...]]:
@@ -98,7 +102,7 @@ def _leak_rows(report: Report) -> Iterator[Tuple[Any, ...]]:
     for number, leak in enumerate(report.leaks):
         if not 0 <= leak.site < len(report.sites):
             raise ReportError("leaks[%d].site is %d, not a site that is there" % (number, leak.site))
-        yield (*leak, *_line(report.line(report.sites[leak.site].stack)))
+        yield (*leak, *_line(report, leak.site))
 
 
 def _phase_members() -> Iterator[Tuple[str, type, bool]]:

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/suppress.h"
 #include "report/findings.h"
+#include "report/callers.h"
 #include "report/fold.h"
 #include "report/symbols.h"
 #include "report/text.h"
@@ -169,7 +170,8 @@ json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack)
 void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t stack)
 {
     bool inferred;
-    const json_t *own = ms_fold_own(report, stack, &inferred);
+    const json_t *callers[MS_CALLERS_MAX], *own = ms_fold_own(report, stack, &inferred);
+    size_t count = ms_callers_of(report, stack, callers);
     json_t *frame = !own       ? NULL
                     : inferred ? frame_json(report, own)
                                : shared_frame(report, (json_t *)(uintptr_t)own);
@@ -179,6 +181,13 @@ void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t
         json_object_set_new(frame, "inferred", json_true());
     if (frame)
         json_object_set_new(object, "own", frame);
+    if (count) {
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < count; i++)
+            json_array_append_new(array, shared_frame(report, (json_t *)(uintptr_t)callers[i]));
+        json_object_set_new(object, "callers", array);
+    }
 }
 
 void ms_cli_set_view(json_t *object, const struct ms_report *report)

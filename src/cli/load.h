@@ -32,7 +32,8 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
 
 /** Puts `stack` into what a verb prints as JSON, and as `own` the program's own line in it (report/fold.h),
- * if there is one; with `inferred` if it is of another thread. */
+ * if there is one; with `inferred` if it is of another thread; and as `callers` who called it
+ * (report/callers.h). */
 void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t stack);
 
 /** What run says of the view (report/view.h), into what a verb prints as JSON. */

@@ -31,8 +31,8 @@ static void put_device(FILE *out, const json_t *device)
 
 /* --- the peak ------------------------------------------------------------------------------------------- */
 
-/* Call sites that have the program's own line, the function and the owner in common, as where one function
- * allocates for several callers. */
+/* Call sites that have the program's own line and its callers, the function and the owner in common, as where
+ * a library allocates in several places. */
 struct line {
     const json_t *site, *own;
     json_int_t bytes;
@@ -49,9 +49,17 @@ struct lines {
     size_t left;
 };
 
+static bool has_same_callers(const json_t *a, const json_t *b)
+{
+    const json_t *x = json_object_get(a, "callers"), *y = json_object_get(b, "callers");
+
+    return x == y || json_equal(x, y);
+}
+
 static bool is_same(const struct line *line, const json_t *site, const json_t *own)
 {
-    return own && line->own == own && !strcmp(ms_cli_site_api(line->site), ms_cli_site_api(site)) &&
+    return own && line->own == own && has_same_callers(line->site, site) &&
+           !strcmp(ms_cli_site_api(line->site), ms_cli_site_api(site)) &&
            !strcmp(ms_report_text(line->site, "owner"), ms_report_text(site, "owner"));
 }
 
@@ -92,7 +100,7 @@ static void print_line(FILE *out, const struct ms_report *report, const struct l
     }
     ms_text_put_own(out, report, ms_report_int(line->site, "stack"));
     if (line->sites > 1)
-        fprintf(out, ", for %zu callers", line->sites);
+        fprintf(out, ", %zu sites", line->sites);
     fputc('\n', out);
 }
 

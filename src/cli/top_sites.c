@@ -44,10 +44,12 @@ static void put_site(FILE *out, const struct ms_report *report, const json_t *si
     fprintf(out, "%11s %11s %8" JSON_INTEGER_FORMAT "  ",
             ms_text_size(ms_report_int(site, "live_bytes")).text,
             ms_text_size(ms_report_int(site, "at_peak_bytes")).text, ms_report_int(site, "live_count"));
-    if (own)
+    if (own) {
         ms_text_frame(out, report, own);
-    else
+        ms_text_put_callers(out, report, ms_report_int(site, "stack"));
+    } else {
         fputs("(no stack)", out);
+    }
     fputs(" (", out);
     ms_text_put(out, ms_cli_site_api(site));
     if (*ms_report_text(site, "owner") && strcmp(ms_report_text(site, "owner"), "program") != 0) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/callers.h"
 #include "report/fold.h"
 #include "report/text.h"
 #include "report/utf8.h"
@@ -59,7 +60,8 @@ uint32_t ms_strings_number(struct ms_strings *strings, const char *text)
     return number_of(strings, cut);
 }
 
-static uint32_t frame_number(struct ms_strings *strings, const struct ms_report *report, const json_t *frame)
+static uint32_t frame_number(struct ms_strings *strings, const struct ms_report *report, const json_t *frame,
+                             json_int_t stack)
 {
     char *text = NULL;
     size_t bytes;
@@ -68,6 +70,8 @@ static uint32_t frame_number(struct ms_strings *strings, const struct ms_report 
 
     if (out)
         ms_text_frame(out, report, frame);
+    if (out && stack)
+        ms_text_put_callers(out, report, stack);
     if (!out || fclose(out) != 0)
         strings->failed = true;
     else
@@ -79,16 +83,19 @@ static uint32_t frame_number(struct ms_strings *strings, const struct ms_report 
 uint32_t ms_strings_own_line(struct ms_strings *strings, const struct ms_report *report, json_int_t stack)
 {
     bool inferred;
+    const json_t *callers[MS_CALLERS_MAX];
     const json_t *own = ms_fold_own(report, stack, &inferred);
     size_t at = ((uintptr_t)own >> 4) * 0x9e3779b1u & strings->place_mask;
 
     if (!own)
         return ms_strings_number(strings, "");
+    if (ms_callers_of(report, stack, callers))
+        return frame_number(strings, report, own, stack);
     while (strings->places[at].frame && strings->places[at].frame != own)
         at = (at + 1) & strings->place_mask;
     if (!strings->places[at].frame)
         strings->places[at] =
-            (struct ms_place_name){.frame = own, .number = frame_number(strings, report, own)};
+            (struct ms_place_name){.frame = own, .number = frame_number(strings, report, own, 0)};
     return strings->places[at].number;
 }
 

@@ -63,6 +63,7 @@ char *ms_finding_line(const struct ms_report *report, const json_t *row, const c
     if (!out)
         return strdup(without);
     ms_text_frame(out, report, frame);
+    ms_text_put_callers(out, report, ms_report_int(row, "stack"));
     if (fclose(out)) {
         free(line);
         return NULL;

@@ -376,6 +376,8 @@ void ms_report_changed(struct ms_report *report)
     free(report->nodes);
     free(report->folds);
     free(report->site_rows);
+    free(report->callers);
+    report->callers = NULL;
     report->nodes = NULL;
     report->folds = NULL;
     report->site_rows = NULL;

@@ -25,6 +25,7 @@ struct ms_report {
     struct ms_report_nodes *nodes;     /* stacks[] as numbers */
     unsigned char *folds;              /* report/fold.c: what is known of each row of frames[] */
     struct ms_report_sites *site_rows; /* report/sites.h */
+    unsigned *callers;                 /* report/callers.c: by stack, the row of sites[] plus 1 */
 };
 
 /** Read a report; `path` "-" is standard input. What is no regular file is not opened, but for a pipe that

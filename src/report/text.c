@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "base/size.h"
+#include "report/callers.h"
 #include "report/fold.h"
 #include "report/utf8.h"
 #include "report/wide.h"
@@ -464,6 +465,18 @@ void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack
     ms_text_frame(out, report, frame);
     if (inferred)
         fputs(" (inferred)", out);
+    ms_text_put_callers(out, report, stack);
+}
+
+void ms_text_put_callers(FILE *out, const struct ms_report *report, json_int_t stack)
+{
+    const json_t *callers[MS_CALLERS_MAX];
+    size_t count = ms_callers_of(report, stack, callers);
+
+    for (size_t i = 0; i < count; i++) {
+        fputs(" <- ", out);
+        ms_text_frame(out, report, callers[i]);
+    }
 }
 
 /* A library that only hands calls on between two languages. */

@@ -67,8 +67,11 @@ void ms_text_put_program(FILE *out, const struct ms_report *report, const char *
  * calls on, as libffi. */
 void ms_text_put_library(FILE *out, const struct ms_report *report, json_int_t stack);
 
-/** ", in " and the program's own line in a stack (fold.h); nothing without a stack. */
+/** ", in " and the program's own line in a stack (fold.h), with its callers; nothing without a stack. */
 void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack);
+
+/** " <- " and who called it, where several sites have that line in common (callers.h). */
+void ms_text_put_callers(FILE *out, const struct ms_report *report, json_int_t stack);
 
 /** The path of the innermost frame's module, or "" if the stack is not known. */
 const char *ms_text_stack_module(const struct ms_report *report, json_int_t stack);

@@ -3,6 +3,7 @@
  * Floor 4, command line only. */
 #include "report/told.h"
 
+#include "report/callers.h"
 #include "report/findings.h"
 #include "report/leak_class.h"
 #include "report/owners.h"
@@ -12,6 +13,7 @@ void ms_report_tell(struct ms_report *report)
 {
     ms_view_tell(report);
     ms_owners_tell(report);
+    ms_callers_tell(report);
     ms_leak_classes_tell(report);
     ms_findings_tell(report);
 }

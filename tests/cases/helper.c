@@ -34,8 +34,9 @@ __attribute__((noinline)) static void *weights(void)
 int main(int argc, char **argv)
 {
     int number = argc > 1 ? atoi(argv[1]) : 1;
+    volatile int times = 2; /* a loop that is unrolled has several lines of code for one */
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < times; i++) {
         kv();
         if (number > 1)
             weights();

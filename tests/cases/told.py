@@ -2,6 +2,7 @@
 """What the command says of small programs shaped after public reports: their first screen, and what it sends on to."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -134,6 +135,31 @@ def typed():
          [screens["findings"]])
 
 
+def callers():
+    """Where one helper allocates for all, each is told with its caller, on every screen."""
+    followed("calls.json", "helper", 2, options=["-q"])
+    kv, weights = r"alloc at \S+helper\.c:\d+ <- kv at \S+helper\.c:\d+", r"alloc at \S+helper\.c:\d+ <- weights at \S+helper\.c:\d+"
+    command("check", "--max-leak", "0", "--junit", "calls.xml", "--sarif", "calls.sarif", "-f", "calls.json")
+    command("merge", "-f", "-o", "calls.job.json", "calls.json")
+    for verb in (["summary"], ["leaks"], ["findings"], ["peak"], ["owners"], ["check", "--max-leak", "0"], ["suppress"]):
+        said = command(*verb, "calls.json").stdout
+        if verb[0] not in ("owners", "check"):
+            fact(re.search(kv, said), "memshim %s tells the caller" % verb[0], [said])
+        fact(verb[0] == "owners" or re.search(weights, said), "memshim %s tells the caller that matters" % verb[0], [said])
+        fact("callers" not in said, "and counts none", [said])
+    for name in ("calls.xml", "calls.sarif", "calls.job.json"):
+        with open(name, encoding="utf-8") as file:
+            text = file.read().replace("&lt;", "<").replace("\\u003c", "<").replace("&#60;", "<")
+        fact(re.search(weights, text), name + " tells the caller", [text[:2000]])
+    rows = json.loads(command("leaks", "--json", "calls.json").stdout)["leaks"]
+    fact([[frame["function"] for frame in row["callers"]] for row in rows] == [["weights"], ["kv"]], "so does JSON", rows)
+    sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "python"))
+    import memshim
+    report = memshim.read("calls.json")
+    told = {report.callers(number).split(" (")[0] for number in range(len(report.sites))}
+    fact(told == {"kv", "weights"}, "and the Python package", told)
+
+
 def suppressed():
     """What is suppressed is one chain of calls: another leak through the same helper is told when it comes."""
     followed("one.json", "helper", 1, options=["-q"])
@@ -162,6 +188,7 @@ wanting()
 ledgers()
 classes()
 typed()
+callers()
 suppressed()
 incomplete()
 hooklib.plan(hooklib.number)
