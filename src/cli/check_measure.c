@@ -171,7 +171,8 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
 /* How often there was no memory, and who held most the last time. */
 static void add_ooms(struct meter *meter)
 {
-    struct ms_check_measure *row = add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", 0);
+    json_int_t left_out = ms_report_int(json_object_get(meter->report->root, "overhead"), "ooms_left_out");
+    struct ms_check_measure *row = add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", left_out);
     json_t *oom;
     size_t i;
 

@@ -214,7 +214,8 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->rank = json_object_get(run, "rank") ? ms_report_int(run, "rank") : -1;
     rank->pid = ms_report_int(run, "pid");
     rank->start_unix_ns = ms_report_int(run, "start_unix_ns");
-    rank->ooms = (json_int_t)json_array_size(ms_report_array(report->root, "oom"));
+    rank->ooms = ms_report_sum((json_int_t)json_array_size(ms_report_array(report->root, "oom")),
+                               ms_report_int(json_object_get(report->root, "overhead"), "ooms_left_out"));
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->stamp++;
     take_devices(&taking);

@@ -1,22 +1,26 @@
 /* metrics.c - figures of the user's processes, out of their ledgers alone; see metrics.h.
  *
- * Floor 5. Reports are without names of functions: a scrape reads no debug information. Whoever has ended
- * holds no memory and is not told. */
+ * Floor 5. Reports are without names of native functions: a scrape reads no debug information. Whoever has
+ * ended holds no memory and is not told. */
 #include "cli/metrics.h"
 
 #include <unistd.h>
 
 #include "cli/living.h"
 #include "report/owners.h"
+#include "report/pyframes.h"
 
 static int add(void *arg, const struct ms_cli_ledger *ledger)
 {
     struct ms_metrics *metrics = arg;
+    struct ms_pyframes_astray astray;
     struct ms_report report;
+    size_t named, lines;
     int status;
 
     if (ms_living_report(ledger, &report) < 0)
         return -1;
+    ms_pyframes_resolve(&report, &named, &lines, &astray); /* whose a line of Python is takes its file */
     ms_owners_tell(&report);
     status = ms_metrics_add(metrics, &report);
     ms_report_close(&report);

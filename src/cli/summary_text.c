@@ -84,7 +84,9 @@ void ms_summary_print_run(FILE *out, const char *path, const struct ms_report *r
     if (started >= 0 && ended > started)
         fprintf(out, ", %s", ms_text_duration(ended - started).text);
     print_end(out, run);
-    if (!ms_report_bool(run, "complete"))
+    if (!strcmp(ms_report_text(run, "end_reason"), "running"))
+        fputs(": figures so far", out);
+    else if (!ms_report_bool(run, "complete"))
         fputs(", incomplete: the program may have used more than this says", out);
     fputs("\n  ", out);
     ms_text_put_path(out, path);

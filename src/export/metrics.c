@@ -196,12 +196,15 @@ static void put_oom(struct ms_metrics *metrics)
             k++;
         counts[k]++;
     }
-    family(metrics, "memshim_oom_events", "counter", "",
-           "Times that there was no memory, the last 64 of them.");
+    family(metrics, "memshim_oom_events", "counter", "", "Times that there was no memory.");
+    sample(metrics, "memshim_oom_events_total", "",
+           ms_report_sum((json_int_t)json_array_size(ms_report_array(metrics->report->root, "oom")),
+                         ms_report_int(json_object_get(metrics->report->root, "overhead"), "ooms_left_out")));
+    family(metrics, "memshim_oom_latest", "gauge", "", "Of the latest 64 of them, those with this cause.");
     for (k = 0; k < MS_ARRAY_LEN(causes); k++) {
         const char *cause = *causes[k] ? causes[k] : "unknown";
 
-        labelled(metrics, "memshim_oom_events_total", names, &cause, 1, counts[k]);
+        labelled(metrics, "memshim_oom_latest", names, &cause, 1, counts[k]);
     }
 }
 

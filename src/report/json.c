@@ -76,13 +76,18 @@ static uint64_t all_calls(const struct ms_snapshot *snapshot)
 
 static void write_overhead(struct ms_out *out, const struct ms_report_input *input)
 {
+    json_t *json =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(input->snapshot),
+                  "report_ns", (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
+                  (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
+                  (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
+                  (json_int_t)ms_stack_dropped(), "merged_events", (json_int_t)ms_sites_merged());
+
+    if (input->snapshot->events.lost_ooms)
+        json_object_set_new(json, "ooms_left_out",
+                            json_integer((json_int_t)input->snapshot->events.lost_ooms));
     ms_out_key(out, "overhead");
-    ms_out_value(out,
-                 json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "calls", (json_int_t)all_calls(input->snapshot),
-                           "report_ns", (json_int_t)(ms_ledger_now() - input->began_ns), "ledger_bytes",
-                           (json_int_t)(ms_arena_bytes() + ms_store_bytes()), "dropped_events",
-                           (json_int_t)(ms_blocks_dropped() + ms_sites_dropped()), "dropped_stacks",
-                           (json_int_t)ms_stack_dropped(), "merged_events", (json_int_t)ms_sites_merged()));
+    ms_out_value(out, json);
 }
 
 /* What the report itself leaves out comes after what was said during the run. */
@@ -128,7 +133,7 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
                  "its file",
                  (unsigned long long)ms_store_memory_only());
         ms_out_element(out, json_string(text));
-    } else if (!snapshot->consistent) {
+    } else if (!snapshot->consistent && input->reason != MS_END_RUNNING) { /* of one that runs run says it */
         ms_out_element(
             out, json_string("report: written while another thread changed the record; sums may not add up"));
     }

@@ -160,6 +160,50 @@ def callers():
     fact(told == {"kv", "weights"}, "and the Python package", told)
 
 
+LIVING = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcudart.so.13")
+def hold(mib):
+    block = ctypes.c_void_p()
+    assert cuda.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(mib << 20)) == 0
+for mib in (300, 1, 1, 1):
+    hold(mib)
+for _ in range(70):
+    cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(1 << 50))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def living():
+    """Of a process that goes on nothing is leaked, only not freed so far, and nothing else is an alarm."""
+    if hooklib.WATCHED:
+        hooklib.skip("a living process", "sanitizers watch")
+        return
+    with open("living.py", "w", encoding="utf-8") as file:
+        file.write(LIVING)
+    place = {"MEMSHIM_DIR": os.path.join(TMP, "living")}
+    os.mkdir(place["MEMSHIM_DIR"])
+    with subprocess.Popen([MEMSHIM, "run", "--sim", "-q", "-f", "-o", "lived.json", "--", sys.executable, "living.py"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, **place)) as process:
+        process.stdout.readline()
+        pid = re.search(r"memshim-(\d+)", os.listdir(place["MEMSHIM_DIR"])[0]).group(1)
+        command("snapshot", "-f", "-o", "living.json", pid, **place)
+        metrics = command("metrics", "--textfile", "-", **place).stdout
+        process.stdin.close()
+        process.wait(60)
+    screen = command("summary", "--all", "living.json").stdout + command("summary", "living.json").stdout
+    fact("still running: figures so far" in screen and "incomplete" not in screen and "may not add up" not in screen,
+         "a snapshot is told as one, without an alarm", [screen])
+    said = command("leaks", "living.json").stdout + command("findings", "living.json").stdout
+    fact("not freed so far" in said and "no leaks; 303.0 MiB not freed so far" in said and "never freed" not in said and "lost" not in said,
+         "what it holds is not freed so far", [said])
+    fact('memshim_owner_live_bytes{pid="%s"' % pid in metrics and 'owner="program"' in metrics and 'owner="unknown"' not in metrics,
+         "metrics know whose a line of Python is", metrics.splitlines())
+    fact(re.search(r'memshim_oom_events_total\{pid="\d+",host="[^"]*"\} 70\n', metrics), "want of memory is counted to the end",
+         [line for line in metrics.splitlines() if "oom" in line])
+
+
 def suppressed():
     """What is suppressed is one chain of calls: another leak through the same helper is told when it comes."""
     followed("one.json", "helper", 1, options=["-q"])
@@ -189,6 +233,7 @@ ledgers()
 classes()
 typed()
 callers()
+living()
 suppressed()
 incomplete()
 hooklib.plan(hooklib.number)
