@@ -212,7 +212,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
 
     if (search->count == OBJECTS_MAX)
         return 1;
-    if (ms_is_self(info) || !ms_elf_open(info, &elf))
+    if (ms_is_self(info) || !ms_elf_open(info, &elf) || ms_is_memshim(&elf))
         return 0;
     struct object *object = &search->objects[search->count];
     memset(object, 0, sizeof(*object));
@@ -360,7 +360,8 @@ static int match_chain(struct dl_phdr_info *info, size_t size, void *arg)
         search->after_self = true;
         return 0;
     }
-    if (!search->after_self || !ms_elf_open(info, &elf) || !(symbol = ms_elf_symbol(&elf, search->symbol)))
+    if (!search->after_self || !ms_elf_open(info, &elf) || ms_is_memshim(&elf) ||
+        !(symbol = ms_elf_symbol(&elf, search->symbol)))
         return 0;
     if (!ms_defines_anchors(&elf, search->api))
         search->found = symbol;

@@ -96,7 +96,7 @@ struct ms_verdict ms_enter_dlsym(void *handle, const char *name, const char *ver
 
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
-    if (!name || ms_thread.depth > 0)
+    if (!name || ms_thread.depth > 0 || ms_is_second)
         return leave;
     if ((row = row_of_name(name)) < 0)
         return may_capture(name, &api) ? way_to_capture(handle, name, version, api) : leave;

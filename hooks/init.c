@@ -138,6 +138,22 @@ static void note_exit(int status, void *arg)
     atomic_store(&exit_code, status & 0xff);
 }
 
+static int say_copy(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+    struct ms_elf elf;
+
+    (void)bytes, (void)unused;
+    if (!ms_is_self(info) && ms_elf_open(info, &elf) && ms_is_memshim(&elf))
+        ms_diagnostic(MS_LOG_WARN, "start", "a second copy of memshim is loaded and stays inert: %.300s",
+                      info->dlpi_name);
+    return 0;
+}
+
+static void say_copies(void)
+{
+    ms_each_object(say_copy, NULL);
+}
+
 static void start_locked(void)
 {
     static const uint8_t walks[] = {[MS_STACKS_ALL] = MS_WALK_UNWIND,
@@ -147,6 +163,10 @@ static void start_locked(void)
     _Atomic uint32_t *owner;
     bool secure = getauxval(AT_SECURE) != 0;
 
+    if (ms_is_second) {
+        atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
+        return;
+    }
     ms_options_load(secure ? NULL : environ, complain, NULL);
     ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
     if (secure || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF || !is_chosen_program()) {
@@ -162,6 +182,7 @@ static void start_locked(void)
     start_ledger();
     ms_uses_start();
     ms_layouts_start();
+    say_copies();
     on_exit(note_exit, NULL);
     ms_serve_start(false);
     /* first: who finds it 0 while active starts over */
@@ -271,6 +292,8 @@ int ms_enter_dlopen(const char *file, int flags)
 
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
+    if (ms_is_second)
+        return flags;
     ms_objects_changed();
     ms_ipc_loading();
     if (flags & RTLD_GLOBAL)

@@ -185,7 +185,7 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
         seen_adds = info->dlpi_adds;
         seen_subs = info->dlpi_subs;
     }
-    if (ms_is_self(info) || !ms_elf_open(info, &elf))
+    if (ms_is_self(info) || !ms_elf_open(info, &elf) || ms_is_memshim(&elf))
         return 0;
     for (unsigned api = 0; api < MS_API_COUNT; api++) {
         if (ms_defines_anchors(&elf, api))

@@ -20,7 +20,7 @@ void *ms_real_ends[MS_REAL_ENDS];
 
 enum { LOADER_NAMES = 5, NAMES = LOADER_NAMES + MS_REAL_ENDS };
 
-static const char *const names[NAMES] = {"dlsym", "dlvsym", "dlopen", "dlmopen", "dlclose",
+static const char *const names[NAMES] = {"dlsym",        "dlvsym", "dlopen", "dlmopen", "dlclose",
 #define MS_END(name) #name,
                                          MS_ENDS(MS_END)
 #undef MS_END
@@ -49,8 +49,15 @@ static const struct r_debug *loader_state(void)
     return NULL;
 }
 
+bool ms_is_second;
+
+bool ms_is_memshim(const struct ms_elf *elf)
+{
+    return ms_elf_symbol(elf, "memshim_phase_begin") && ms_elf_symbol(elf, "dlvsym");
+}
+
 /* The next definitions after ours in the order of loading: another preload's if there is one, else the C
- * library's. */
+ * library's. Another copy of memshim's is passed over. */
 void ms_resolve_loader(void)
 {
     uintptr_t found[NAMES] = {0};
@@ -58,10 +65,12 @@ void ms_resolve_loader(void)
     const struct link_map *object = state ? state->r_map : NULL;
     struct ms_elf elf;
 
-    while (object && object->l_ld != ms_own_dynamic)
-        object = object->l_next;
+    for (; object && object->l_ld != ms_own_dynamic; object = object->l_next) {
+        if (ms_elf_read(object->l_addr, object->l_ld, &elf) && ms_is_memshim(&elf))
+            ms_is_second = true;
+    }
     while (object && (object = object->l_next)) {
-        if (!ms_elf_read(object->l_addr, object->l_ld, &elf))
+        if (!ms_elf_read(object->l_addr, object->l_ld, &elf) || ms_is_memshim(&elf))
             continue;
         for (unsigned i = 0; i < NAMES; i++) {
             if (!found[i])
@@ -99,7 +108,8 @@ bool ms_loader_has_vendor(void)
 
     for (const struct r_debug *state = loader_state(); state; state = next_namespace(state)) {
         for (const struct link_map *object = state->r_map; object; object = object->l_next) {
-            if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf))
+            if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf) ||
+                ms_is_memshim(&elf))
                 continue;
             for (unsigned api = 0; api < MS_API_COUNT; api++) {
                 if (ms_defines_anchors(&elf, api))
@@ -117,7 +127,7 @@ uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node)
 
     for (const struct link_map *object = state ? state->r_map : NULL; object; object = object->l_next) {
         if (object->l_ld == ms_own_dynamic || !ms_elf_read(object->l_addr, object->l_ld, &elf) ||
-            !ms_defines_anchors(&elf, row->api))
+            !ms_defines_anchors(&elf, row->api) || ms_is_memshim(&elf))
             continue;
         if (ms_is_of_node(&elf, node))
             return ms_elf_symbol(&elf, row->symbol);

@@ -68,6 +68,12 @@ bool ms_library_is_plain_runtime(const void *real);
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
+/** Whether an object is libmemshim.so, this copy or another one: of several in a process the first in the
+ * order of loading acts, whose symbols stand before those of the others, and no copy takes another for a
+ * vendor's library. */
+bool ms_is_memshim(const struct ms_elf *elf);
+/** This copy is not the first: it stays inert. Known once ms_resolve_loader was called. */
+extern MS_HIDDEN bool ms_is_second;
 /** Whether an object is a library of this interface. */
 bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api);
 uint64_t ms_hash_text(const char *text);

@@ -365,7 +365,7 @@ static int follow(struct run_options *options, const char *path, char **argv, co
         return MS_EXIT_FAILED;
     if (ms_option_int(MS_OPT_MODE) != MS_MODE_OFF && ms_preload_set_nvtx(options->quiet) < 0)
         return MS_EXIT_FAILED;
-    if (ms_preload_set(options->sim, path) < 0 || ms_outcome_begin(&run) < 0)
+    if (ms_preload_set(options->sim, path, options->quiet) < 0 || ms_outcome_begin(&run) < 0)
         return MS_EXIT_FAILED;
     displaced = options->sim ? ms_displaced_begin() : NULL;
     status = ms_child_run(path, argv, &child);

@@ -113,7 +113,7 @@ json_t *ms_doctor_run(const char *path, char **argv, bool sim)
     if (!mkdtemp(directory)) {
         ms_cli_error("cannot make a directory %s: %s", directory, strerror(errno));
     } else {
-        if (set_report(directory, &pattern) == 0 && ms_preload_set(sim, path) == 0 &&
+        if (set_report(directory, &pattern) == 0 && ms_preload_set(sim, path, false) == 0 &&
             ms_outcome_begin(&run) == 0 && ms_child_run(path, argv, &child) == 0) {
             ms_outcome_find(pattern, &run, child.pid, &outcome);
             result = judge(&outcome, &child);

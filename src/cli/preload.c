@@ -132,15 +132,37 @@ static bool is_sanitizer(const char *path)
     return false;
 }
 
+/* Another memshim's library, or this one's: one acts in a process, and that is to be the one of this command.
+ */
+static bool is_memshim(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    return !strncmp(name, "libmemshim.so", strlen("libmemshim.so")) ||
+           !strncmp(name, "libmemshim-uses.so", strlen("libmemshim-uses.so"));
+}
+
+static void say_left_out(const char *path)
+{
+    char real[PATH_MAX];
+
+    if (!realpath(path, real) || strcmp(real, ms_preload_library()) != 0)
+        ms_cli_note("LD_PRELOAD has %s, which is left out: %s is this command's", path, ms_preload_library());
+}
+
 /* Of what LD_PRELOAD held before, the sanitizers' runtimes or the others. */
-static void append_inherited(struct list *list, bool sanitizers)
+static void append_inherited(struct list *list, bool sanitizers, bool quiet)
 {
     const char *inherited = getenv("LD_PRELOAD");
     char *copy = inherited ? strdup(inherited) : NULL, *rest = copy, *word;
 
     while (copy && (word = strsep(&rest, ": ")))
-        if (*word && is_sanitizer(word) == sanitizers)
+        if (*word && is_memshim(word)) {
+            if (!sanitizers && !quiet)
+                say_left_out(word);
+        } else if (*word && is_sanitizer(word) == sanitizers) {
             append(list, "", word);
+        }
     free(copy);
 }
 
@@ -204,7 +226,7 @@ int ms_preload_set_nvtx(bool quiet)
     return -1;
 }
 
-int ms_preload_set(bool sim, const char *path)
+int ms_preload_set(bool sim, const char *path, bool quiet)
 {
     const char *library = ms_preload_library();
     const char *directory = sim ? ms_preload_sim_dir() : NULL;
@@ -225,13 +247,13 @@ int ms_preload_set(bool sim, const char *path)
                      strpbrk(library, ": ") ? library : directory);
         return -1;
     }
-    append_inherited(&list, true);
+    append_inherited(&list, true, quiet);
     if (uses_library()) /* before the library that it jumps to */
         append(&list, "", uses_library());
     append(&list, "", library);
     if (sim)
         append_simulator(&list, directory, path);
-    append_inherited(&list, false);
+    append_inherited(&list, false, quiet);
     if (list.failed || setenv("LD_PRELOAD", list.text, 1) < 0 || (sim && set_library_path(directory) < 0)) {
         ms_cli_error("out of memory");
         return -1;

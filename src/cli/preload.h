@@ -25,8 +25,9 @@ int ms_preload_check_options(void);
  * first. With `sim` the simulated libraries are preloaded by path as well: a program's DT_RPATH beats a
  * search path, not what is loaded already. Of the HIP runtimes, whose versions define the same symbols, those
  * alone are that the program names. What is opened by a path, or under a name of a wheel's own, what is
- * preloaded last displaces. Returns 0, or -1 after an error line. */
-int ms_preload_set(bool sim, const char *path);
+ * preloaded last displaces. Other copies of memshim's library are left out, of which a line says so unless
+ * `quiet`. Returns 0, or -1 after an error line. */
+int ms_preload_set(bool sim, const char *path, bool quiet);
 
 /** Have NVTX call memshim (NVTX_INJECTION64_PATH), unless the variable is set: then one line says so. Returns
  * 0, or -1 after an error line. */

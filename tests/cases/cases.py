@@ -140,6 +140,44 @@ def loaded():
                  "loaded: beside " + preloaded.replace(library, "memshim"), done.told())
 
 
+def copy_of_library(place, version):
+    """A copy of the library in another folder, of another version if that is said."""
+    os.makedirs(os.path.join(TMP, place))
+    path = os.path.join(TMP, place, "libmemshim.so")
+    with open(os.environ["TEST_LIB"], "rb") as file, open(path, "wb") as copy:
+        content = file.read()
+        copy.write(content.replace(b"0.9.0", version) if version else content)
+    return path
+
+
+@case
+def crossed():
+    """Two copies of the library in one process: the first acts, and the program is as with one."""
+    if hooklib.WATCHED:
+        skip("two copies", "a sanitizer's library cannot be preloaded twice")
+        return
+    library = os.environ["TEST_LIB"]
+    one = run("crossed")
+    fact(one.status == 0, "crossed: with one copy every call is right", one.told())
+    for place, version in (("same", None), ("older", b"0.8.9")):
+        copy = copy_of_library(place, version)
+        for preloaded in (library + ":" + copy, copy + ":" + library):
+            done = run("crossed", LD_PRELOAD=preloaded)
+            report = done.load()
+            fact((done.status, done.said) == (one.status, one.said) and len(report["leaks"]) == 1 and
+                 report["leaks"][0]["bytes"] == 2000 and
+                 any("stays inert: " + preloaded.split(":")[1] in line for line in report["diagnostics"]),
+                 "crossed: with two, of which the first acts, and says so", done.told() + report["diagnostics"])
+    environment = native_environment(LD_PRELOAD=copy)
+    done = subprocess.run([MEMSHIM, "run", "--sim", "-f", "-o", TMP + "/run.json", "--", HERE + "/crossed"], env=environment,
+                          text=True, capture_output=True, timeout=250, check=False)
+    with open(TMP + "/run.json", encoding="utf-8") as file:
+        report = json.load(file)
+    fact(done.returncode == 0 and "LD_PRELOAD has %s, which is left out" % copy in done.stderr and
+         not any("inert" in line for line in report["diagnostics"]), "memshim run leaves other copies out, and says so",
+         [done.returncode, done.stderr, report["diagnostics"]])
+
+
 wanted = sys.argv[1:]
 for function in CASES:
     if not wanted or function.__name__ in wanted:

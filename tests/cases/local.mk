@@ -36,3 +36,7 @@ tests_cases_loaded_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 tests_cases_audit_so_SOURCES = tests/cases/audit.c
 tests_cases_audit_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_cases_audit_so_LDFLAGS = -shared
+
+check_PROGRAMS += tests/cases/crossed
+tests_cases_crossed_SOURCES = tests/cases/crossed.c tests/cases/case.h tests/program.h
+tests_cases_crossed_LDADD = libcudart.so.13 libcuda.so.1 -ldl
