@@ -64,6 +64,7 @@ struct ms_call {
     bool found;           /* a free found its block */
     bool served;          /* a call nested in it was answered from the pool, */
     bool answered;        /* the vendor is not called, and the program gets `status` */
+    bool is_node;         /* a free became a node of a graph */
     bool told;            /* of an outermost frame: that there was no memory is remembered (no_memory.h) */
     struct ms_section section;
     ms_stack_id stack;    /* of an outermost frame whose class takes it */
@@ -90,7 +91,7 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
                                 const struct ms_target *target)
 {
     call->row = (uint16_t)row;
-    call->passes = call->records = call->found = call->served = call->told = false;
+    call->passes = call->records = call->found = call->served = call->told = call->is_node = false;
     call->frame = frame;
     call->caller = caller;
     call->gpu = target->gpu;

@@ -1,9 +1,9 @@
 /* graph_memory.c - see graph_memory.h.
  *
- * Runs in the program's threads. Owns a hash table of addresses, in chunks of the arena (bounded: programs
- * make nodes again and again, mostly at the same addresses), under one lock (MS_RANK_OBJECT), under which
- * nobody is called; and what is recorded for each device, which one thread at a time changes: another that
- * comes meanwhile leaves it to the next. */
+ * Runs in the program's threads. Owns the nodes, in a hash table by address and in a list by age, in chunks
+ * of the arena (bounded: programs make nodes again and again, mostly at the same addresses), under one lock
+ * (MS_RANK_OBJECT), under which nobody is called; and what is recorded for each device, which one thread at a
+ * time changes: another that comes meanwhile leaves it to the next. */
 #include "hooks/graph_memory.h"
 
 #include <stdatomic.h>
@@ -15,32 +15,54 @@
 #include "hooks/init.h"
 
 #define BUCKETS       1024
-#define CHUNK         256
+#define CHUNK         64
 #define MOST          65536
 #define PIECES        64
 #define LEGACY_STREAM 1u
 
-struct node {
-    struct node *next;
-    uint64_t address;
+enum node_state {
+    IDLE,  /* as far as is known there is no memory behind it */
+    KEPT,  /* it has a piece of what the driver keeps */
+    LIVE,  /* it was launched, and the program has to free it: a block */
+    GOING, /* freed in the order of a stream, which may not have got there */
 };
 
-/* What the driver keeps, as it grew: the latest is given back first. */
+struct node {
+    struct node *next; /* in its bucket */
+    struct node *newer, *older;
+    uint64_t address, bytes;
+    ms_stack_id stack;
+    unsigned thread;
+    int16_t device;
+    uint16_t api;
+    uint8_t state;
+    bool freed_within; /* a node frees it: a launch leaves nothing to be freed */
+    bool was_block;    /* the record knows its address */
+};
+
+struct piece {
+    uint64_t bytes;
+    struct node *node; /* NULL: nobody's that is known */
+};
+
+/* What the driver keeps for graphs and is no block, as it grew: the latest is given back first. */
 struct kept {
     const struct ms_gpu *gpu; /* NULL: no node was seen */
-    uint64_t bytes, pieces[PIECES];
+    uint64_t bytes;
+    struct piece pieces[PIECES];
     unsigned count;
 };
 
 _Atomic bool ms_graph_memory_any;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct node *nodes[BUCKETS], *fresh;
+static struct node *nodes[BUCKETS], *fresh, *newest, *oldest;
 static unsigned fresh_left, node_count;
+static uint64_t live_bytes[MS_DEVICES_MAX], going_bytes[MS_DEVICES_MAX];
 static struct kept kept[MS_DEVICES_MAX];
 static const struct ms_gpu *_Atomic asked[MS_DEVICES_MAX];
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 
-/* --- addresses --- */
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
 static struct node **bucket_of(uint64_t address)
 {
@@ -56,18 +78,68 @@ static struct node *find_locked(uint64_t address)
     return node;
 }
 
-static void remember(uint64_t address)
+static void leave_list_locked(struct node *node)
 {
+    *(node->newer ? &node->newer->older : &newest) = node->older;
+    *(node->older ? &node->older->newer : &oldest) = node->newer;
+}
+
+static void be_newest_locked(struct node *node)
+{
+    node->newer = NULL;
+    node->older = newest;
+    *(newest ? &newest->newer : &oldest) = node;
+    newest = node;
+}
+
+static struct node *make_locked(uint64_t address)
+{
+    struct node *node;
+
+    if (!fresh_left && node_count < MOST && (fresh = ms_arena_alloc(CHUNK * sizeof(*fresh))) != NULL)
+        fresh_left = CHUNK;
+    if (!fresh_left)
+        return NULL;
+    node = fresh++;
+    fresh_left--;
+    node_count++;
+    *node = (struct node){.next = *bucket_of(address), .address = address};
+    *bucket_of(address) = node;
+    return node;
+}
+
+/* A state changes, and the sums with it. */
+static void set_state_locked(struct node *node, enum node_state state)
+{
+    if (node->device >= 0) {
+        live_bytes[node->device] -= node->state == LIVE ? node->bytes : 0;
+        going_bytes[node->device] -= node->state == GOING ? node->bytes : 0;
+        live_bytes[node->device] += state == LIVE ? node->bytes : 0;
+        going_bytes[node->device] += state == GOING ? node->bytes : 0;
+    }
+    node->state = (uint8_t)state;
+}
+
+/* One that is made again at an address is another; a block that lies there stays what it was. */
+static void remember(const struct node *what)
+{
+    struct node *node;
+
     ms_lock(&lock);
-    if (!find_locked(address)) {
-        if (!fresh_left && node_count < MOST && (fresh = ms_arena_alloc(CHUNK * sizeof(*fresh))) != NULL)
-            fresh_left = CHUNK;
-        if (fresh_left) {
-            *fresh = (struct node){.next = *bucket_of(address), .address = address};
-            *bucket_of(address) = fresh++;
-            fresh_left--;
-            node_count++;
+    if ((node = find_locked(what->address)) != NULL)
+        leave_list_locked(node);
+    else
+        node = make_locked(what->address);
+    if (node) {
+        if (node->state == IDLE || node->state == KEPT) {
+            node->bytes = what->bytes;
+            node->stack = what->stack;
+            node->thread = what->thread;
+            node->api = what->api;
+            node->device = what->device;
+            node->freed_within = false;
         }
+        be_newest_locked(node);
     }
     ms_unlock(&lock);
 }
@@ -84,6 +156,20 @@ bool ms_graph_memory_is_node(uint64_t address)
     return found;
 }
 
+bool ms_graph_memory_is_unknown(uint64_t address)
+{
+    bool unknown = false;
+    struct node *node;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
+        return false;
+    ms_lock(&lock);
+    if ((node = find_locked(address)) != NULL)
+        unknown = !node->was_block;
+    ms_unlock(&lock);
+    return unknown;
+}
+
 bool ms_graph_memory_captured(const struct ms_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -94,10 +180,42 @@ bool ms_graph_memory_captured(const struct ms_call *call)
            status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-void ms_graph_memory_node(const struct ms_gpu *gpu, uint64_t address, int device)
+bool ms_graph_memory_freed_by_node(const struct ms_call *call)
 {
-    remember(address);
-    if (!gpu->device_graph_memory || device < 0 || device >= MS_DEVICES_MAX)
+    return ms_rows[call->row]->class == MS_CLASS_FREE_ASYNC && ms_graph_memory_is_node(call->args.key) &&
+           ms_graph_memory_captured(call);
+}
+
+void ms_graph_memory_freed(uint64_t address, enum ms_graph_free how)
+{
+    struct node *node;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
+        return;
+    ms_lock(&lock);
+    if ((node = find_locked(address)) != NULL) {
+        if (how == MS_GRAPH_FREE_BY_NODE)
+            node->freed_within = true;
+        else if (node->state == LIVE)
+            set_state_locked(node, how == MS_GRAPH_FREE_IN_ORDER ? GOING : IDLE);
+    }
+    ms_unlock(&lock);
+}
+
+void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int device)
+{
+    const struct ms_gpu *gpu = call->gpu;
+    const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
+    bool is_known = device >= 0 && device < MS_DEVICES_MAX;
+
+    remember(
+        &(struct node){.address = address,
+                       .bytes = call->args.bytes,
+                       .stack = outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller),
+                       .thread = ms_thread_id(),
+                       .device = is_known ? (int16_t)device : (int16_t)-1,
+                       .api = outer->row});
+    if (!gpu->device_graph_memory || !is_known)
         ms_ledger_blind_spot(
             "memory of graph allocation nodes: the driver takes it when the graph is launched");
     else
@@ -105,7 +223,114 @@ void ms_graph_memory_node(const struct ms_gpu *gpu, uint64_t address, int device
     atomic_store_explicit(&ms_graph_memory_any, true, memory_order_release);
 }
 
-/* --- bytes --- */
+/* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
+
+/* What the driver says is in use and no block has: that of a node of just this size, or else of the newest
+ * that is no larger. */
+static struct node *next_born_locked(int device, uint64_t bytes)
+{
+    struct node *fits = NULL;
+
+    for (struct node *node = newest; node; node = node->older) {
+        if (node->device != device || node->freed_within || node->state == LIVE || node->state == GOING ||
+            !node->bytes || node->bytes > bytes)
+            continue;
+        if (node->bytes == bytes)
+            return node;
+        fits = fits ? fits : node;
+    }
+    return fits;
+}
+
+/* Likewise of what is in use no more, without a call of the program's: a node of another graph has freed it.
+ */
+static struct node *next_gone_locked(int device, uint64_t bytes)
+{
+    struct node *any = NULL;
+
+    for (struct node *node = oldest; node; node = node->newer) {
+        if (node->device != device || node->state != LIVE)
+            continue;
+        if (node->bytes == bytes)
+            return node;
+        any = any ? any : node;
+    }
+    return any;
+}
+
+/* One node more is a block, or one less; false if what is recorded is what is in use. */
+static bool step(int device, uint64_t used, struct node *node_p, bool *born_p)
+{
+    struct node *node = NULL;
+    uint64_t live, due;
+
+    ms_lock(&lock);
+    live = live_bytes[device];
+    due = live + going_bytes[device];
+    *born_p = used > due;
+    if (used > due)
+        node = next_born_locked(device, used - due);
+    else if (used < live)
+        node = next_gone_locked(device, live - used);
+    if (node) {
+        *node_p = *node;
+        node->was_block = true;
+        set_state_locked(node, *born_p ? LIVE : IDLE);
+    }
+    ms_unlock(&lock);
+    return node != NULL;
+}
+
+static void forget_going(int device)
+{
+    ms_lock(&lock);
+    for (struct node *node = newest; node && going_bytes[device]; node = node->older)
+        if (node->device == device && node->state == GOING)
+            set_state_locked(node, IDLE);
+    ms_unlock(&lock);
+}
+
+static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space, uint64_t key,
+                   uint64_t bytes, int device)
+{
+    struct ms_block block = {.key = key,
+                             .space = (uint8_t)space,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .thread = node ? node->thread : ms_thread_id(),
+                             .kind = MS_KIND_GRAPH,
+                             .device = (int16_t)device,
+                             .outlives_context = true,
+                             .api = node ? node->api : MS_ROW_cuGraphAddMemAllocNode,
+                             .stack = node ? node->stack : 0};
+
+    ms_call_describe_device(gpu, device);
+    ms_ledger_alloc(&block);
+}
+
+/* Returns how much of what the driver keeps is blocks now. */
+static uint64_t settle_blocks(const struct ms_gpu *gpu, int device, uint64_t used, bool is_over)
+{
+    struct ms_block block;
+    struct node node;
+    uint64_t live;
+    bool born;
+
+    if (is_over || used <= live_bytes[device])
+        forget_going(device);
+    while (step(device, used, &node, &born)) {
+        if (born)
+            record(gpu, &node, MS_SPACE_ADDRESS, node.address, node.bytes, device);
+        else
+            ms_ledger_free_begin(MS_SPACE_ADDRESS, node.address, &block);
+    }
+    ms_lock(&lock);
+    live = live_bytes[device];
+    ms_unlock(&lock);
+    return live;
+}
+
+/* --- pieces: what the driver keeps beside -------------------------------------------------------------- */
 
 /* Nobody's address. */
 static uint64_t key_of(int device, unsigned piece)
@@ -113,74 +338,103 @@ static uint64_t key_of(int device, unsigned piece)
     return UINT64_C(1) << 63 | (uint64_t)device << 32 | piece;
 }
 
+/* The newest node that has no memory yet, and how much of `bytes` is for it; the rest is for others. */
+static struct node *taker_locked(int device, uint64_t *bytes)
+{
+    for (struct node *node = newest; node; node = node->older)
+        if (node->device == device && node->state == IDLE && node->bytes) {
+            *bytes = node->bytes < *bytes ? node->bytes : *bytes;
+            set_state_locked(node, KEPT);
+            return node;
+        }
+    return NULL;
+}
+
 static void grow(struct kept *mine, int device, uint64_t bytes)
 {
-    struct ms_block block = {.key = key_of(device, mine->count),
-                             .space = MS_SPACE_HANDLE,
-                             .bytes = bytes,
-                             .requested = bytes,
-                             .thread = ms_thread_id(),
-                             .kind = MS_KIND_GRAPH,
-                             .device = (int16_t)device,
-                             .outlives_context = true,
-                             .api = MS_ROW_cuGraphAddMemAllocNode};
+    struct piece *piece = &mine->pieces[mine->count];
+    struct node node;
+    uint64_t part = bytes;
 
-    ms_call_describe_device(mine->gpu, device);
-    ms_ledger_alloc(&block);
-    mine->pieces[mine->count++] = bytes;
-    mine->bytes += bytes;
+    ms_lock(&lock);
+    piece->node = taker_locked(device, &part);
+    if (mine->count == PIECES - 1) /* the last one has all the rest */
+        part = bytes;
+    if (!piece->node && mine->count) /* rounded up: for whom the rest is */
+        piece->node = mine->pieces[mine->count - 1].node;
+    if (piece->node)
+        node = *piece->node;
+    ms_unlock(&lock);
+    piece->bytes = part;
+    record(mine->gpu, piece->node ? &node : NULL, MS_SPACE_HANDLE, key_of(device, mine->count), part, device);
+    mine->count++;
+    mine->bytes += part;
 }
 
 static void shrink(struct kept *mine, int device)
 {
+    struct piece *piece = &mine->pieces[--mine->count];
     struct ms_block block;
 
-    mine->bytes -= mine->pieces[--mine->count];
+    mine->bytes -= piece->bytes;
     ms_ledger_free_begin(MS_SPACE_HANDLE, key_of(device, mine->count), &block);
+    ms_lock(&lock);
+    if (piece->node && piece->node->state == KEPT)
+        set_state_locked(piece->node, IDLE);
+    ms_unlock(&lock);
 }
 
-static void settle(struct kept *mine, int device, uint64_t bytes)
+static void settle_pieces(struct kept *mine, int device, uint64_t bytes)
 {
     while (mine->bytes > bytes)
         shrink(mine, device);
     if (mine->bytes < bytes && mine->count == PIECES)
         shrink(mine, device);
-    if (mine->bytes < bytes)
+    while (mine->bytes < bytes && mine->count < PIECES)
         grow(mine, device, bytes - mine->bytes);
 }
 
-static bool ask(const struct ms_gpu *gpu, int device, uint64_t *bytes_p)
+/* --- looks ---------------------------------------------------------------------------------------------- */
+
+static bool ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what, uint64_t *bytes_p)
 {
     struct ms_visit visit;
     cuuint64_t bytes = 0;
     bool known;
 
     ms_visit_begin(&visit, gpu, 0);
-    known = gpu->device_graph_memory(ms_device_index(device), CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-                                     &bytes) == CUDA_SUCCESS;
+    known = gpu->device_graph_memory(ms_device_index(device), what, &bytes) == CUDA_SUCCESS;
     ms_visit_end(&visit);
     *bytes_p = bytes;
     return known;
 }
 
-void ms_graph_memory_look(void)
+static void look(bool is_over)
 {
-    uint64_t bytes;
+    uint64_t reserved, used, blocks;
 
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_acquire)) ||
         atomic_flag_test_and_set(&looking))
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
-        if (!gpu || !ask(gpu, device, &bytes))
+        if (!gpu || !ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) ||
+            !ask(gpu, device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used))
             continue;
         kept[device].gpu = gpu;
-        settle(&kept[device], device, bytes);
+        used = used < reserved ? used : reserved;
+        blocks = settle_blocks(gpu, device, used, is_over);
+        settle_pieces(&kept[device], device, reserved > blocks ? reserved - blocks : 0);
     }
     atomic_flag_clear(&looking);
 }
 
-void ms_graph_memory_moment(int status)
+void ms_graph_memory_look(void)
+{
+    look(false);
+}
+
+void ms_graph_memory_moment(int status, bool is_over)
 {
     struct ms_section section;
 
@@ -189,7 +443,7 @@ void ms_graph_memory_moment(int status)
         return;
     ms_section_enter(&section);
     if (ms_init_owner())
-        ms_graph_memory_look();
+        look(is_over);
     ms_section_leave(&section);
 }
 
@@ -197,7 +451,10 @@ void ms_graph_memory_reset(void)
 {
     ms_lock_reset(&lock);
     memset(nodes, 0, sizeof(nodes));
+    newest = oldest = NULL;
     fresh_left = node_count = 0;
+    memset(live_bytes, 0, sizeof(live_bytes));
+    memset(going_bytes, 0, sizeof(going_bytes));
     memset(kept, 0, sizeof(kept));
     memset((void *)asked, 0, sizeof(asked));
     atomic_flag_clear(&looking);

@@ -2,10 +2,13 @@
  * calls for it.
  *
  * Floor 3. A node has its address from when it is made, or captured; memory is behind it from a launch until
- * it is freed, and nodes share what the driver keeps for graphs. So no block is recorded for a node. What a
- * device keeps for graphs the driver tells, and it is recorded as blocks of kind `graph`: whenever the
- * program has waited, ended a graph, or trims that memory. Only devices for which a node was seen are asked
- * about, with the thread's capture mode relaxed, so that no capture breaks. */
+ * it is freed, and nodes share what the driver keeps for graphs. So a node is no block. What a device keeps
+ * for graphs the driver tells, and how much of it is in use: whenever the program has waited, ended a graph,
+ * or trims that memory. In use after a wait is what no node of the graph frees: it is the program's to free,
+ * and recorded as blocks at the nodes' addresses, which may leak. The rest is recorded as pieces of kind
+ * `graph`. Both have the name and the stack of the calls that made the nodes: of the newest that may be
+ * meant, since of which nodes it is no one tells. Only devices for which a node was seen are asked about,
+ * with the thread's capture mode relaxed, so that no capture breaks. */
 #ifndef MS_HOOKS_GRAPH_MEMORY_H
 #define MS_HOOKS_GRAPH_MEMORY_H
 
@@ -17,14 +20,23 @@ extern _Atomic bool ms_graph_memory_any;
 /** After a success: whether what the call allocated in stream order became a node of a graph, since the
  * stream captures. */
 bool ms_graph_memory_captured(const struct ms_call *call);
-/** A node with this address; memory of the device. Inside a section. */
-void ms_graph_memory_node(const struct ms_gpu *gpu, uint64_t address, int device);
-/** Whether a node was seen with exactly this address: its frees are no frees of blocks. */
+/** The call has made a node with this address, of call->args.bytes of the device's memory; inside its
+ * section. */
+void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int device);
+/** Whether a node was seen with exactly this address. */
 bool ms_graph_memory_is_node(uint64_t address);
+/** ... and the record has never had a block there of it. */
+bool ms_graph_memory_is_unknown(uint64_t address);
+/** Before a free: whether it becomes a node, since the stream captures. It frees nothing by itself. */
+bool ms_graph_memory_freed_by_node(const struct ms_call *call);
+/** What is at a node's address was freed, or will be by whatever launches a node. */
+enum ms_graph_free { MS_GRAPH_FREE_AT_ONCE, MS_GRAPH_FREE_IN_ORDER, MS_GRAPH_FREE_BY_NODE };
+void ms_graph_memory_freed(uint64_t address, enum ms_graph_free how);
 /** Asks the driver how much it keeps, and records that. Inside a section. */
 void ms_graph_memory_look(void);
-/** Likewise for what the vendor has answered with `status`; in a section of its own. */
-void ms_graph_memory_moment(int status);
+/** Likewise for what the vendor has answered with `status`; in a section of its own. `is_over`: the program
+ * has waited for all that was given to the context. */
+void ms_graph_memory_moment(int status, bool is_over);
 void ms_graph_memory_reset(void);
 
 #endif

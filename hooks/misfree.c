@@ -35,7 +35,7 @@ static bool is_taken(uint64_t address)
     uint64_t number, begin;
     bool mapped;
 
-    return ms_graph_memory_is_node(address) || (ms_handle_at(address, &number, &begin, &mapped) && mapped);
+    return ms_graph_memory_is_unknown(address) || (ms_handle_at(address, &number, &begin, &mapped) && mapped);
 }
 
 MS_NOINLINE void ms_misfree_of_call(const struct ms_call *call, enum ms_space space, uint64_t key)

@@ -117,7 +117,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     if (class == MS_CLASS_PIN && ms_uses_wanted())
         ms_uses_mark(args->key, MS_LIFE_SHARED);
     if (class == MS_CLASS_GRAPH_TRIM)
-        ms_graph_memory_moment(0);
+        ms_graph_memory_moment(0, false);
     watch->gpu = gpu;
     watch->args = args;
     watch->follows = !watch->on && ms_thread.depth == 0 && ms_init_active();
@@ -280,7 +280,7 @@ static bool is_moment(const struct ms_watch *watch)
 static void watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
 {
     if (is_moment(watch))
-        ms_graph_memory_moment(status);
+        ms_graph_memory_moment(status, watch->class == MS_CLASS_SYNC);
     if (watch->follows)
         follow_end(watch, status, row, frame, caller);
     if (!watch->on)

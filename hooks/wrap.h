@@ -34,6 +34,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* What a row may say of its arguments. */
 #define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+#define MS_IS_FREE_NODE(params)  ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 #define MS_ARRAY_BYTES_2D(d)                                                                                 \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
 #define MS_ARRAY_BYTES_3D(d, levels) \

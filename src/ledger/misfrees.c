@@ -49,8 +49,7 @@ static void look_at_live(struct look *look, const struct ms_block_row *slot)
     if (slot->key == look->key) {
         look->is_live = true;
         look->live = misfree_of(MS_MISFREE_DOUBLE, slot);
-    } else if (look->space == MS_SPACE_ADDRESS && ms_block_row_kind(slot) != MS_KIND_GRAPH &&
-               look->key - slot->key < slot->bytes &&
+    } else if (look->space == MS_SPACE_ADDRESS && look->key - slot->key < slot->bytes &&
                (!look->inside.rule || slot->bytes < look->inside.bytes)) {
         look->inside = misfree_of(MS_MISFREE_INTERIOR, slot);
     }
@@ -127,8 +126,8 @@ static MS_UNSYNCHRONIZED void look_at_sites(struct look *look, uint32_t rows)
 
 bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p)
 {
-    struct look look = {.space = space, .key = key,
-                        .freed_ns = atomic_load_explicit(&forgotten_ns, memory_order_acquire)};
+    struct look look = {
+        .space = space, .key = key, .freed_ns = atomic_load_explicit(&forgotten_ns, memory_order_acquire)};
     uint32_t slots = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS), sites = ms_site_count();
     if (is_spent((uint64_t)slots + sites))
         return false;
@@ -169,10 +168,17 @@ static struct ms_misfree_row *row_for(const struct ms_misfree_row *wanted)
 
 void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack)
 {
-    struct ms_misfree_row wanted = {.bytes = misfree->bytes, .t_ns = ms_ledger_now(), .given = misfree->given,
-                                    .begin = misfree->begin, .block_bytes = misfree->bytes, .stack = stack,
-                                    .site = whole_site(misfree->site), .api = api, .device = misfree->device,
-                                    .rule = (uint8_t)misfree->rule, .space = (uint8_t)misfree->space};
+    struct ms_misfree_row wanted = {.bytes = misfree->bytes,
+                                    .t_ns = ms_ledger_now(),
+                                    .given = misfree->given,
+                                    .begin = misfree->begin,
+                                    .block_bytes = misfree->bytes,
+                                    .stack = stack,
+                                    .site = whole_site(misfree->site),
+                                    .api = api,
+                                    .device = misfree->device,
+                                    .rule = (uint8_t)misfree->rule,
+                                    .space = (uint8_t)misfree->space};
     ms_events_touch();
     if (!ms_table_reserve(MS_TABLE_MISFREES, MS_MISFREES_MAX))
         return;

@@ -285,6 +285,10 @@ static void copy_block(void *arg, const struct ms_block *original)
         struct ms_snapshot_site *site = &snapshot->sites[block->site];
         site->live_first_ns = block->born_ns < site->live_first_ns ? block->born_ns : site->live_first_ns;
         site->live_last_ns = block->born_ns > site->live_last_ns ? block->born_ns : site->live_last_ns;
+        if (block->kind == MS_KIND_GRAPH && block->space == MS_SPACE_ADDRESS) {
+            site->owed_bytes += block->bytes;
+            site->owed_count++;
+        }
         if (site->site.estimate.bytes)
             ms_estimate_add(&site->live_estimate, block->bytes);
     }

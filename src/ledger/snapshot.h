@@ -18,6 +18,7 @@ struct ms_snapshot_site {
     /* Of all lanes, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
     struct ms_site site;
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
+    uint64_t owed_bytes, owed_count;      /* of what is live for graphs: what the program has to free */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
     uint32_t row;                         /* in the record, by which a trace knows it */
     bool max_is_bound; /* of several lanes: site.max_bytes is no less than the most that it ever held */

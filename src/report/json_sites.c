@@ -97,28 +97,36 @@ static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
     return json;
 }
 
-/* Memory that the program allocated; registering or importing somebody's memory allocates none, and what is
- * kept for graphs is the driver's to give back. */
+/* Memory that the program allocated; registering or importing somebody's memory allocates none. */
 static bool can_leak(unsigned kind)
 {
-    return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED && kind != MS_KIND_GRAPH;
+    return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED;
+}
+
+/* What is live and has not to be freed: what is kept for graphs is the driver's to give back. */
+static void owed(const struct ms_snapshot_site *copy, uint64_t *bytes_p, uint64_t *count_p)
+{
+    bool is_graphs = copy->site.kind == MS_KIND_GRAPH;
+
+    *bytes_p = (is_graphs ? copy->owed_bytes : copy->site.live_bytes) + copy->site.died_bytes;
+    *count_p = (is_graphs ? copy->owed_count : copy->site.live_count) + copy->site.died_count;
 }
 
 /* Allocated and never freed: what is live, and what its context took along. */
 static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot_site *copy)
 {
     const struct ms_site *site = &copy->site;
-    uint64_t count = site->live_count + site->died_count;
+    uint64_t bytes, count;
+    owed(copy, &bytes, &count);
     if (!count || !can_leak(site->kind))
         return;
     uint64_t first_ns = site->died_count ? site->first_ns : copy->live_first_ns;
     uint64_t last_ns = site->died_count ? site->last_ns : copy->live_last_ns;
-    json_t *json =
-        json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:I}", "site", (json_int_t)id, "bytes",
-                  (json_int_t)(site->live_bytes + site->died_bytes), "count", (json_int_t)count, "class",
-                  ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns", (json_int_t)first_ns,
-                  "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
-                  "died_with_context_bytes", (json_int_t)site->died_bytes);
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:I}", "site", (json_int_t)id, "bytes", (json_int_t)bytes,
+        "count", (json_int_t)count, "class", ms_site_is_growing(site) ? "growing" : "at_exit", "first_ns",
+        (json_int_t)first_ns, "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
+        "died_with_context_bytes", (json_int_t)site->died_bytes);
     ms_json_set_device(json, site->device);
     ms_out_element(out, json);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Memory of graphs' allocation nodes: a program prints the same as natively, and the report has what the driver keeps for graphs, now and
-at most, no block for a node, and no free that nobody saw."""
+at most, by the calls that made the nodes, and no free that nobody saw."""
 import json
 import os
 import subprocess
@@ -29,7 +29,7 @@ def amount(report, device):
     return next((row["kinds"].get("graph", none) for row in report["devices"] if row["index"] == device), none)
 
 
-plan(len(ENDS) * (1 + 5 * len(MODES)))
+plan(len(ENDS) * (1 + 6 * len(MODES)))
 for end in ENDS:
     said, native = run(end, native_environment())
     fact(len(native) > 50 and int(said["most"]) > 0 and (end != "trimmed" or said["reserved"] == "0"), "%s: it holds natively" % end, native)
@@ -47,6 +47,9 @@ for end in ENDS:
         live = sum(row["live_bytes"] for row in report["devices"])
         leaks = sum(leak["bytes"] for leak in report["leaks"])
         fact(live - seen[0] - seen[1] == leaks == 1 << 20, "%s: nothing else is live but what the program has" % name, ["%d live, %d leaked" % (live, leaks)])
+        makers = {(site["api"], site["stack"] > 0) for site in report["sites"] if site["kind"] == "graph" and site["total_bytes"]}
+        fact(makers and makers <= {(api, True) for api in ("cudaMallocAsync", "cuGraphAddMemAllocNode", "cuGraphAddNode", "cuGraphAddNode_v2")},
+             "%s: it is told by the calls that made the nodes, with their stacks" % name, ["%s" % makers])
         coverage = report["coverage"]
         fact(not coverage["unseen_frees"] and not coverage["blind_spots"] and not coverage["replaced_blocks"],
              "%s: no free was of something that nobody saw" % name, ["%s" % coverage])
