@@ -39,6 +39,16 @@ int ms_run_list_make(uint64_t id, char *path)
     return -1;
 }
 
+bool ms_run_list_is_there(uint64_t id)
+{
+    char path[MS_RUN_LIST_BYTES];
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (name_in(i, id, path) == 0 && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
 void ms_run_list_add(uint64_t id, const char *report)
 {
     char path[MS_RUN_LIST_BYTES];

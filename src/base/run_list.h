@@ -8,10 +8,14 @@
 #ifndef MS_BASE_RUN_LIST_H
 #define MS_BASE_RUN_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { MS_RUN_LIST_BYTES = 512 };
+
+/** Whether a run's list is there: that is until its `memshim run` has read it. */
+bool ms_run_list_is_there(uint64_t id);
 
 /** Makes the list of the run `id`, with mode 0600; its path goes to `path` of MS_RUN_LIST_BYTES. Returns 0,
  * or -1: then what its processes write elsewhere is not found. */

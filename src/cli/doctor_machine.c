@@ -3,6 +3,7 @@
  * Floor 5. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -14,6 +15,7 @@
 #include "cli/closure.h"
 #include "cli/doctor.h"
 #include "cli/preload.h"
+#include "cli/stale_text.h"
 #include "ledger/journal.h"
 
 static json_t *path_or_null(const char *path)
@@ -71,8 +73,10 @@ static json_t *other_libraries(void)
 {
     static const struct {
         const char *name, *api, *device;
-    } known[] = {{"libnccl.so.2", "nccl", NULL},        {"libamdhip64.so.5", "hip", "/dev/kfd"},
-                 {"libamdhip64.so.6", "hip", "/dev/kfd"}, {"libamdhip64.so.7", "hip", "/dev/kfd"},
+    } known[] = {{"libnccl.so.2", "nccl", NULL},
+                 {"libamdhip64.so.5", "hip", "/dev/kfd"},
+                 {"libamdhip64.so.6", "hip", "/dev/kfd"},
+                 {"libamdhip64.so.7", "hip", "/dev/kfd"},
                  {"libascendcl.so", "acl", "/dev/davinci_manager"}};
     json_t *array = json_array();
 
@@ -89,6 +93,33 @@ static json_t *other_libraries(void)
         json_array_append_new(array, library);
         free(path);
     }
+    return array;
+}
+
+static void count_stale(void *arg, const struct ms_stale *stale)
+{
+    ms_stale_add(arg, stale);
+}
+
+static void look_for_stale(void *arg, const char *directory)
+{
+    struct ms_stale_sum sum = {0, 0};
+    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    ms_stale_clean(fd, true, count_stale, &sum);
+    close(fd);
+    if (sum.count)
+        json_array_append_new(arg, json_pack("{s:s, s:I, s:I}", "directory", directory, "count",
+                                             (json_int_t)sum.count, "bytes", (json_int_t)sum.bytes));
+}
+
+static json_t *stale_ledgers(void)
+{
+    json_t *array = json_array();
+
+    ms_stale_places(look_for_stale, array);
     return array;
 }
 
@@ -113,6 +144,7 @@ json_t *ms_doctor_machine(void)
     json_object_set_new(
         machine, "ledger",
         json_string(ledger ? ledger : "memory of each process alone: what is killed leaves no record"));
+    json_object_set_new(machine, "stale_ledgers", stale_ledgers());
     json_object_set_new(machine, "other_preloads", other_preloads());
     free(driver);
     return machine;

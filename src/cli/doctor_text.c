@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/doctor.h"
+#include "cli/stale_text.h"
 #include "report/read.h"
 #include "report/text.h"
 
@@ -71,8 +72,22 @@ static void print_vendors(FILE *out, const json_t *machine)
         print_library(out, library);
 }
 
+static void print_stale(FILE *out, const json_t *row)
+{
+    struct ms_stale_sum sum = {(size_t)ms_report_int(row, "count"), (uint64_t)ms_report_int(row, "bytes")};
+    char text[64];
+
+    fprintf(out, "  %-12s %s of processes that ended in ", "left behind",
+            ms_stale_sum_text(&sum, text, sizeof(text)));
+    ms_text_put(out, ms_report_text(row, "directory"));
+    fputs(": memshim recover makes reports of them, memshim clean removes old ones\n", out);
+}
+
 static void print_machine(FILE *out, const json_t *machine)
 {
+    json_t *row;
+    size_t i;
+
     fputs("This machine\n", out);
     print_fact(out, "machine", ms_report_text(machine, "machine"));
     print_fact(out, "library",
@@ -83,6 +98,8 @@ static void print_machine(FILE *out, const json_t *machine)
         print_fact(out, "lookups",
                    "not followed on this machine: dlsym and cuGetProcAddress pass by memshim");
     print_fact(out, "ledger", ms_report_text(machine, "ledger"));
+    json_array_foreach (json_object_get(machine, "stale_ledgers"), i, row)
+        print_stale(out, row);
     print_lines(out, "preloaded", json_object_get(machine, "other_preloads"));
 }
 

@@ -12,7 +12,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \
 	src/cli/cmd_doctor.c src/cli/cmd_run.c src/cli/cmd_symbolize.c src/cli/cmd_validate.c src/cli/cmd_env.c src/cli/cmd_version.c src/cli/cmd_help.c src/cli/cmd_summary.c src/cli/cmd_leaks.c \
-	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/frag.h src/cli/frag.c src/cli/frag_then.c src/cli/frag_text.c src/cli/cmd_frag.c src/cli/cmd_phases.c src/cli/balance_text.h src/cli/balance_text.c src/cli/cmd_owners.c src/cli/cmd_peak.c src/cli/cmd_findings.c
+	src/cli/ledgers.h src/cli/ledgers.c src/cli/suppress.h src/cli/suppress.c src/cli/cmd_recover.c src/cli/stale_text.h src/cli/stale_text.c src/cli/cmd_clean.c src/cli/frag.h src/cli/frag.c src/cli/frag_then.c src/cli/frag_text.c src/cli/cmd_frag.c src/cli/cmd_phases.c src/cli/balance_text.h src/cli/balance_text.c src/cli/cmd_owners.c src/cli/cmd_peak.c src/cli/cmd_findings.c
 CLI_SOURCES += src/cli/cmd_export.c src/cli/cmd_tree.c src/cli/cmd_flamegraph.c src/cli/cmd_timeline.c
 CLI_SOURCES += src/cli/cmd_contexts.c src/cli/cmd_oom.c
 CLI_SOURCES += src/cli/cmd_html.c
@@ -54,7 +54,7 @@ endif
 # The manual pages and the completion, from cmds.def. The tarball is the same whatever is built.
 EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in) docs/man/memshim-merge-mpi.1
 cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 docs/man/memshim-phases.1 docs/man/memshim-owners.1 docs/man/memshim-peak.1 docs/man/memshim-findings.1 \
-	docs/man/memshim-recover.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
+	docs/man/memshim-recover.1 docs/man/memshim-clean.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1

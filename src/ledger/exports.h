@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/store.h"
+#include "ledger/process.h"
 #include "ledger/token.h"
 
 #define MS_VENDOR_HANDLE_BYTES 64
@@ -62,5 +63,8 @@ bool ms_export_resolve(const unsigned char token[MS_TOKEN_BYTES], struct ms_expo
 /** For ms_export_resolve and for tests: the block behind `token` in this ledger file, of which `fd` is a
  * descriptor for reading. */
 bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *block_p, const char **why_p);
+
+/** The process whose ledger this file is; false if it is none of this version's, or not whole. */
+bool ms_ledger_file_process(int fd, struct ms_process *process_p);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/options.h"
 #include "base/unusual.h"
 #include "ledger/journal.h"
+#include "ledger/stale.h"
 #include "ledger/trace.h"
 #include "ledger/uses.h"
 
@@ -99,6 +100,8 @@ static bool place_in(const char *directory, char *why, size_t why_bytes)
         error = (fd = create_in(directory_fd, directory)) < 0 ? errno : ms_store_attach(fd, path);
     if (fd >= 0 && error)
         unlink(path);
+    else if (fd >= 0)
+        ms_stale_clean(directory_fd, false, NULL, NULL);
     if (fd >= 0)
         close(fd);
     if (directory_fd >= 0)

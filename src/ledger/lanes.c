@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "ledger/internal.h"
 #include "ledger/lanes.h"
+#include "ledger/process.h"
 
 enum { WAITS_MAX = 8, NO_TIMELINE_NS = 1 << 20, HEADROOM_SHARE = 64, HEADROOM_BYTES = 64 << 10 };
 
@@ -223,6 +224,7 @@ static uint64_t note_live(unsigned account, uint64_t now_ns, uint64_t live, uint
     if (MS_UNLIKELY(!common->timeline))
         common->timeline = ms_timeline_of(account, true);
     ms_timeline_note(common->timeline, now_ns, live, after);
+    atomic_store_explicit(&ms_process()->latest_ns, now_ns, memory_order_release);
     return end_of_stretch(common->timeline, now_ns);
 }
 

@@ -85,14 +85,25 @@ static bool place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_
     return false;
 }
 
+static bool read_process(int fd, struct ms_process *process_p)
+{
+    uint64_t offset;
+
+    return place_of(fd, MS_TABLE_PROCESS, 0, &offset) && read_at(fd, process_p, sizeof(*process_p), offset) &&
+           atomic_load(&process_p->described) == 1;
+}
+
+bool ms_ledger_file_process(int fd, struct ms_process *process_p)
+{
+    return has_our_format(fd) && read_process(fd, process_p);
+}
+
 static bool is_of_process(int fd, const struct ms_token *token, const char **why_p)
 {
     struct ms_process process;
-    uint64_t offset;
 
     *why_p = "the exporter's ledger is not whole";
-    if (!place_of(fd, MS_TABLE_PROCESS, 0, &offset) || !read_at(fd, &process, sizeof(process), offset) ||
-        atomic_load(&process.described) != 1)
+    if (!read_process(fd, &process))
         return false;
     *why_p = "the exporter's ledger is another process's";
     if (process.pid != token->pid || process.start_ticks != token->start_ticks ||
