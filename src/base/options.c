@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/libc.h"
 #include "base/options_value.h"
+#include "base/size.h"
 
 enum { FILE_BYTES_MAX = 64 * 1024, COMPLAINT_BYTES = 512, WHY_BYTES = 128, QUOTED_MAX = 96 };
 
@@ -218,6 +219,18 @@ int ms_options_load(char *const *environment, ms_option_complaint_func_t complai
     }
     errno = saved_errno;
     return listener.count;
+}
+
+void ms_options_look(ms_option_complaint_func_t say, void *arg)
+{
+    struct listener listener = {say, arg, 0};
+    for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
+        const char *text = values[id].text;
+        bool size = infos[id].type == MS_TYPE_SIZE || infos[id].type == MS_TYPE_SHARE;
+        if (size && values[id].source != MS_SOURCE_DEFAULT && ms_size_lacks_unit(text))
+            complain(&listener, "%s%s: %s is %s bytes; %sM is likely meant", prefix, infos[id].name, text,
+                     text, text);
+    }
 }
 
 const struct ms_option_info *ms_option_info(enum ms_option_id id)

@@ -49,6 +49,10 @@ typedef void (*ms_option_complaint_func_t)(void *arg, const char *line);
  * safe: called once, from the constructor or from main. */
 int ms_options_load(char *const *environment, ms_option_complaint_func_t complain, void *arg);
 
+/** One line for each size that was given as a bare number of bytes, less than 1M, as a unit is likely
+ * missing. */
+void ms_options_look(ms_option_complaint_func_t say, void *arg);
+
 const struct ms_option_info *ms_option_info(enum ms_option_id id);
 enum ms_option_source ms_option_source(enum ms_option_id id);
 /** The value as text, as given by the user or the default; never NULL. */

@@ -85,6 +85,17 @@ bool ms_size_read(const char **text_p, uint64_t *bytes_p)
     return true;
 }
 
+bool ms_size_lacks_unit(const char *text)
+{
+    uint64_t bytes = 0;
+    const char *end = text;
+
+    for (const char *c = text; *c; c++)
+        if (*c < '0' || *c > '9')
+            return false;
+    return ms_size_read(&end, &bytes) && bytes > 0 && bytes < 1 << 20;
+}
+
 void ms_size_write(uint64_t size, char *text, size_t bytes)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

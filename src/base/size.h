@@ -16,6 +16,9 @@
  * false if there is none or it has more than 64 bits. */
 bool ms_size_read(const char **text_p, uint64_t *bytes_p);
 
+/** Whether it is a bare number of bytes, more than 0 and less than 1M: a unit is likely missing. */
+bool ms_size_lacks_unit(const char *text);
+
 /** So much holds every size as ms_size_write() spells it. */
 enum { MS_SIZE_BYTES = 32 };
 

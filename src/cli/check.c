@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "cli/cli.h"
 #include "report/findings.h"
 #include "report/fold.h"
@@ -51,6 +52,9 @@ int ms_check_amount_read(const char *what, const char *text, struct ms_check_amo
 
     if (!length || text[length - 1] != '%' || length > sizeof(digits)) {
         amount_p->percent = false;
+        if (ms_size_lacks_unit(text))
+            ms_cli_note("%s %s is %s bytes; %sM%s is likely meant", what, text, text, text,
+                        strlen(text) <= 3 && atoi(text) <= 100 ? ", or a share with %," : "");
         return ms_cli_size(what, text, &amount_p->bytes);
     }
     memcpy(digits, text, length - 1);
@@ -171,7 +175,8 @@ int ms_check_take_tolerance(struct ms_check_rules *rules, const char *text)
         rules->tolerance_given[figure] = true;
     }
     if (!known)
-        ms_cli_error("--tolerance '%s': before the = may stand peak, leak, growth, frag or reserved", text);
+        ms_cli_error("--tolerance '%s': before the = may stand peak, leak, growth, frag, reserved or oom",
+                     text);
     return known ? 0 : -1;
 }
 

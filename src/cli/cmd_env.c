@@ -142,9 +142,10 @@ static void print_markdown(void)
         "or `%%` of the device's memory. A file (MEMSHIM_CONFIG) has names in any case. An unknown\n"
         "`MEMSHIM_*` or a bad value gets one line on standard error that names it and what is allowed, and\n"
         "the default is used; `memshim run` refuses to start instead (exit 2). `memshim env` prints the\n"
-        "values in force and where each comes from. A variable marked *checked* is parsed and checked today\n"
-        "and acts once the part of memshim that it steers exists.\n\n"
-        "| name | default | allowed | acts | meaning |\n|---|---|---|---|---|\n");
+        "values in force and where each comes from. A number of bytes without a unit that is less than 1M "
+        "gets\n"
+        "a line too, which names the unit that is likely meant.\n\n"
+        "| name | default | allowed | meaning |\n|---|---|---|---|\n");
     for (id = 0; id < MS_OPT_COUNT; id++) {
         const struct ms_option_info *info = ms_option_info((enum ms_option_id)id);
 
@@ -153,7 +154,7 @@ static void print_markdown(void)
             printf("`%s`", info->default_text);
         printf(" | ");
         put_cell(allowed(info, text, sizeof(text)));
-        printf(" | %s | ", info->effect == MS_EFFECT_NOW ? "now" : "*checked*");
+        printf(" | ");
         put_cell(info->text);
         printf(" |\n");
     }

@@ -1,6 +1,8 @@
 /* cmd_oom.c - memshim oom: each time there was no memory: why, who held it, and what would have made it fit.
  *
  * Floor 5. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -118,6 +120,25 @@ static const char *why(const json_t *row)
     return "not known";
 }
 
+/* As people write it: "256M", and of bytes that are not whole so many of the next larger one, which fits as
+ * well. */
+static void put_setting(FILE *out, const char *value)
+{
+    static const char units[] = "KMG";
+    uint64_t bytes = strtoull(value, NULL, 10), unit = 1;
+    size_t i = 0;
+
+    if (!*value || value[strspn(value, "0123456789")] || bytes < 1024) {
+        ms_text_put(out, value);
+        return;
+    }
+    while (i < sizeof(units) - 1 && (bytes % (unit << 10) == 0 || (unit << 10) <= 1 << 20)) {
+        unit <<= 10;
+        i++;
+    }
+    fprintf(out, "%" PRIu64 "%c", bytes / unit + (bytes % unit != 0), units[i - 1]);
+}
+
 static void print_fit(FILE *out, const struct ms_report *report, const json_t *fit)
 {
     const char *how = ms_report_text(fit, "how");
@@ -130,7 +151,7 @@ static void print_fit(FILE *out, const struct ms_report *report, const json_t *f
         fputs("    ", out);
         ms_text_put(out, ms_report_text(fit, "name"));
         fputc('=', out);
-        ms_text_put(out, ms_report_text(fit, "value"));
+        put_setting(out, ms_report_text(fit, "value"));
         fputc('\n', out);
     } else if (!strcmp(how, "ask_for_less")) {
         fprintf(out, "    asking for no more than %s\n", ms_text_size(ms_report_int(fit, "bytes")).text);

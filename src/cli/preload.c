@@ -89,15 +89,28 @@ const char *ms_preload_sim_dir(void)
     return path;
 }
 
+/* The library goes on with what it says it uses; here nothing is run. */
 static void complain(void *arg, const char *line)
 {
+    const char *uses = strstr(line, "; using ");
+
     (void)arg;
-    ms_cli_error("%s", line);
+    ms_cli_error("%.*s%s", uses ? (int)(uses - line) : (int)strlen(line), line, "; nothing is run");
+}
+
+static void note(void *arg, const char *line)
+{
+    (void)arg;
+    ms_cli_note("%s", line);
 }
 
 int ms_preload_check_options(void)
 {
-    return ms_options_load(environ, complain, NULL);
+    int complaints = ms_options_load(environ, complain, NULL);
+
+    if (!complaints)
+        ms_options_look(note, NULL);
+    return complaints;
 }
 
 /* A growing list of paths, separated by colons. */

@@ -204,6 +204,24 @@ def living():
          [line for line in metrics.splitlines() if "oom" in line])
 
 
+def settings():
+    """A variable that is refused runs nothing and says so; a number without a unit gets a line; advice has units."""
+    done = followed("set.json", "helper", MEMSHIM_KEEP="much")
+    fact(done.returncode == 2 and "nothing is run" in done.stderr and "using" not in done.stderr and "blocks" not in done.stdout,
+         "a bad value is refused, and no default is promised", [done.said])
+    done = followed("set.json", "helper", MEMSHIM_KEEP="500")
+    fact(done.returncode == 0 and "MEMSHIM_KEEP: 500 is 500 bytes; 500M is likely meant" in done.stderr, "a bare number gets a line", [done.said])
+    for value in ("0", "500M", "50%", "1048576"):
+        done = followed("set.json", "helper", MEMSHIM_KEEP=value)
+        fact("likely" not in done.said, "MEMSHIM_KEEP=%s gets none" % value, [done.said])
+    done = command("check", "--max-frag", "10", "set.json")
+    fact("--max-frag 10 is 10 bytes" in done.stderr and "%" in done.stderr, "a bare limit gets a line too", [done.said])
+    fact("likely" not in command("check", "--max-leak", "0", "--max-frag", "10%", "set.json").said, "a share gets none", [])
+    followed("limit.json", "wanting", "exit", options=["-q"], MEMSHIM_LIMIT="512M")
+    said = command("oom", "limit.json").stdout
+    fact(re.search(r"MEMSHIM_LIMIT=\d{1,4}[KMG]\n", said), "advice says how much in units", [said])
+
+
 def suppressed():
     """What is suppressed is one chain of calls: another leak through the same helper is told when it comes."""
     followed("one.json", "helper", 1, options=["-q"])
@@ -234,6 +252,7 @@ classes()
 typed()
 callers()
 living()
+settings()
 suppressed()
 incomplete()
 hooklib.plan(hooklib.number)

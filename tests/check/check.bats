@@ -126,9 +126,9 @@ failed() {
     echo '{' >bad.json
     try check --baseline bad.json "$data/train.json"
     refused 2 "bad.json"
-    try check --max-peak 1 missing.json
+    try check --max-peak 1M missing.json
     refused 2 "missing.json"
-    try check --max-peak 1
+    try check --max-peak 1M
     refused 2 "no report"
 }
 
@@ -171,9 +171,9 @@ PY
     try run -q --sim -o h.json --fail-on-baseline base.json -- "$user" 64 1 8
     [ "$status" -eq 23 ]
     [[ $err == *"leaked: 1.0 MiB, allowed 0 B"*"leak_some"* ]]
-    try run -q --sim -o i.json --fail-on-peak 1 -- "$user"
+    try run -q --sim -o i.json --fail-on-peak 1M -- "$user"
     [ "$status" -eq 2 ]
-    MEMSHIM_REPORT=none try run --sim --fail-on-peak 1 -- touch started
+    MEMSHIM_REPORT=none try run --sim --fail-on-peak 1M -- touch started
     refused 2 "MEMSHIM_REPORT=none"
     [ ! -e started ]
 }
