@@ -27,8 +27,12 @@ struct object {
     uint64_t number; /* the ledger's key */
     uint32_t references;
     uint32_t mappings;
-    uint8_t fill;              /* with what it is filled when it is mapped next, if with anything */
-    bool pinned;               /* somebody else may reach it, or did: never recycled */
+    uint8_t fill;      /* with what it is filled when it is mapped next, if with anything */
+    bool pinned;       /* somebody else may reach it, or did: never recycled */
+    bool imported;     /* how long it is, only its mappings tell: */
+    uint64_t bytes;    /* ... so far, */
+    ms_stack_id stack; /* ... of the call that imported it */
+    uint16_t api;
     struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
 };
 
@@ -119,6 +123,20 @@ static uint64_t handle_out(const struct ms_call *call)
     return handle;
 }
 
+/* Its stack is asked for once more when its length is known. */
+static void note_import(struct object *object, const struct ms_call *call)
+{
+    const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
+
+    if (call->args.kind != MS_KIND_IMPORTED)
+        return;
+    ms_lock(&lock);
+    object->imported = true;
+    object->stack = outer->stack;
+    object->api = outer->row;
+    ms_unlock(&lock);
+}
+
 void ms_handle_created(struct ms_call *call)
 {
     struct object *object;
@@ -132,7 +150,36 @@ void ms_handle_created(struct ms_call *call)
         object->fill = (uint8_t)ms_whole_fill(call);
         ms_unlock(&lock);
     }
+    note_import(object, call);
     ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
+}
+
+/* It is mapped: as much of it as that is the block from now on. */
+static void extend_import(const struct ms_call *call, struct object *object)
+{
+    uint64_t context, bytes = call->args.width + call->args.bytes;
+    struct ms_block block = {.space = MS_SPACE_HANDLE,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .thread = ms_thread_id(),
+                             .kind = MS_KIND_IMPORTED,
+                             .device = (int16_t)ms_gpu_current(call->gpu, &context),
+                             .outlives_context = true};
+
+    ms_lock(&lock);
+    bool grows = object->imported && bytes > object->bytes;
+    if (grows) {
+        object->bytes = bytes;
+        block.key = object->number;
+        block.api = object->api;
+        block.stack = object->stack;
+    }
+    ms_unlock(&lock);
+    if (!grows)
+        return;
+    end_block(block.key);
+    ms_call_describe_device(call->gpu, block.device);
+    ms_ledger_alloc(&block);
 }
 
 bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
@@ -318,6 +365,7 @@ void ms_handle_map_end(struct ms_call *call, int status)
     if (!call->object)
         return;
     if (status == 0) {
+        extend_import(call, object);
         ms_lock(&lock);
         mapping = ms_records_take(&spare_mappings);
         if (mapping) {

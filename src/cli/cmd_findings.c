@@ -123,7 +123,9 @@ static void print_head(FILE *out, const json_t *row)
     ms_text_put(out, ms_report_text(row, "rule"));
     if (!begins_with_size(row)) /* else it would be said twice */
         fprintf(out, ", %s", ms_text_size(ms_report_int(row, "bytes")).text);
-    if (json_object_get(row, "device"))
+    if (json_object_get(row, "device") && ms_report_int(row, "device") < 0)
+        fputs(" of the host", out);
+    else if (json_object_get(row, "device"))
         fprintf(out, " on %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(row),
                 ms_report_int(row, "device"));
     fputs(" (", out);

@@ -12,6 +12,7 @@
 #include "cli/next.h"
 #include "cli/summary.h"
 #include "report/fold.h"
+#include "report/sites.h"
 #include "report/text.h"
 
 /* So that it is twenty lines at most; of sites and of leaks one fewer where there was no memory. */
@@ -300,6 +301,36 @@ static void print_leaks(FILE *out, const struct ms_report *report)
     ms_leaks_close(&leaks);
 }
 
+/* --- what is others' ------------------------------------------------------------------------------------ */
+
+/* Memory that others exported and this process opened: theirs, but as long as it is open here they cannot
+ * have it back. */
+static void print_imported(FILE *out, const struct ms_report *report)
+{
+    const struct ms_site_row *sites = ms_report_sites(report), *most = NULL;
+    size_t count = sites ? json_array_size(report->sites) : 0;
+    json_int_t opened = 0, blocks = 0, bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(sites[i].kind, "imported") != 0)
+            continue;
+        opened = ms_report_sum(opened, sites[i].total_bytes);
+        bytes = ms_report_sum(bytes, sites[i].live_bytes);
+        blocks = ms_report_sum(blocks, sites[i].live_count);
+        most = !most || sites[i].live_bytes > most->live_bytes ? &sites[i] : most;
+    }
+    if (!most)
+        return;
+    fprintf(out, "Imported  %s of others' memory", ms_text_size(opened).text);
+    if (blocks)
+        fprintf(out, "; %s in %" JSON_INTEGER_FORMAT " block%s still open", ms_text_size(bytes).text, blocks,
+                blocks == 1 ? "" : "s");
+    fputs(": ", out);
+    ms_text_put(out, ms_cli_site_api(most->json));
+    ms_text_put_own(out, report, ms_report_int(most->json, "stack"));
+    fputc('\n', out);
+}
+
 /* --- waste ---------------------------------------------------------------------------------------------- */
 
 static const struct part {
@@ -383,6 +414,7 @@ void ms_summary_screen(FILE *out, const char *path, const struct ms_report *repo
     ms_summary_print_failed(out, report, "");
     print_peak(out, report);
     print_leaks(out, report);
+    print_imported(out, report);
     print_parts(out, report);
     print_finding(out, report);
     print_unseen(out, report);

@@ -29,7 +29,11 @@ static const struct rule {
 
 /* The rules of enum ms_finding_many. */
 static const char *const many_names[MS_MANY_COUNT] = {
-    [MS_MANY_LEAK] = "leak", [MS_MANY_GROWTH] = "growth", [MS_MANY_TEMPORARY] = "temporary_vendor_calls"};
+    [MS_MANY_LEAK] = "leak",
+    [MS_MANY_GROWTH] = "growth",
+    [MS_MANY_TEMPORARY] = "temporary_vendor_calls",
+    [MS_MANY_IMPORTS] = "imports_open",
+    [MS_MANY_REGISTRATIONS] = "registrations_left"};
 
 static const struct rule *rule_of(const char *name)
 {

@@ -22,7 +22,14 @@ const char *ms_finding_deed(const json_t *row);
 enum { MS_FINDINGS_OF_RULE_MAX = 20 };
 
 /* Rules that may speak of each site. */
-enum ms_finding_many { MS_MANY_LEAK, MS_MANY_GROWTH, MS_MANY_TEMPORARY, MS_MANY_COUNT };
+enum ms_finding_many {
+    MS_MANY_LEAK,
+    MS_MANY_GROWTH,
+    MS_MANY_TEMPORARY,
+    MS_MANY_IMPORTS,
+    MS_MANY_REGISTRATIONS,
+    MS_MANY_COUNT
+};
 
 /* What such a rule found: told later, if it is among the largest, as most are not shown and texts take time.
  */
@@ -66,6 +73,8 @@ void ms_findings_look(struct ms_finder *finder);
 void ms_findings_look_at_ooms(struct ms_finder *finder);
 /** Those of uses. findings_uses.c */
 void ms_findings_look_at_uses(struct ms_finder *finder);
+/** Those of what is no memory of the program's own and was never given back. findings_left.c */
+void ms_findings_look_at_left(struct ms_finder *finder);
 /** Those of contexts[]. findings_contexts.c */
 void ms_findings_look_at_contexts(struct ms_finder *finder);
 

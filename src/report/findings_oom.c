@@ -33,6 +33,9 @@ static void tell(struct ms_finder *finder, const json_t *row, size_t times)
 {
     static const char *const copied[] = {"t_ns", "device", "device_api", "api", "stack"};
     char *line = ms_finding_line(finder->report, row, "this call"), *holder = holder_of(finder->report, row);
+    json_int_t requested = ms_report_int(row, "requested");
+    const char *kind = ms_report_text(row, "kind"),
+               *asked = requested || !*kind ? ms_text_size(requested).text : kind;
     char often[48] = "";
     json_t *found = NULL;
 
@@ -41,8 +44,7 @@ static void tell(struct ms_finder *finder, const json_t *row, size_t times)
     if (line && holder)
         found = ms_finding_add(
             finder, "out_of_memory", ms_report_int(row, "requested"), NULL,
-            ms_finding_text("%s of %s failed%s: %s were live%s%s", ms_report_text(row, "api"),
-                            ms_text_size(ms_report_int(row, "requested")).text, often,
+            ms_finding_text("%s of %s failed%s: %s were live%s%s", ms_report_text(row, "api"), asked, often,
                             ms_text_size(ms_report_int(row, "live")).text,
                             *ms_report_text(row, "cause") ? ", cause " : "", ms_report_text(row, "cause")),
             ms_finding_text("look at memshim oom, which says what would have made it fit what %s asked for%s",

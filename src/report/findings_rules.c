@@ -428,6 +428,7 @@ void ms_findings_look(struct ms_finder *finder)
     look_at_streams(finder);
     ms_findings_look_at_contexts(finder);
     ms_findings_look_at_uses(finder);
+    ms_findings_look_at_left(finder);
     for (size_t i = 0; i < count; i++) {
         look_at_grown(finder, &sites[i]);
         look_at_temporary(finder, &sites[i], names);

@@ -91,6 +91,25 @@ def graph_owed():
 
 
 @case
+def opened():
+    """Others' memory that is open to the end is shown as imported, by line, is a finding, and is not the device's."""
+    for how, each in (("ipc", 20 << 20), ("fd", 2 << 20)):
+        path = os.path.join(TMP, "opened-%s.json" % how)
+        done = run("opened", path, how)
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        imported = {row["kind"]: row for row in report["memory"]}.get("imported", {})
+        fact(done.status == 0 and imported.get("live_bytes") == imported.get("peak_live_bytes") == 8 * each and imported.get("live_count") == 8 and
+             all(device["live_bytes"] == device["followed_bytes"] == 0 for device in report["devices"]) and not report["leaks"],
+             "opened by %s: eight blocks are imported, and nothing is the device's" % how, done.told() + [report["memory"], report["devices"]])
+        said = memshim("summary", path).said
+        fact(re.search(r"^Imported +%d\.0 MiB of others' memory; %d\.0 MiB in 8 blocks still open: .*opened\.c:" % (8 * each >> 20, 8 * each >> 20), said, re.M),
+             "opened by %s: the summary says so, with the line" % how, said.splitlines())
+        said = memshim("findings", path).said
+        fact("imports_open" in said and "opened.c:" in said, "opened by %s: what is open in the end is a finding" % how, said.splitlines())
+
+
+@case
 def reset_free():
     """The driver ends the runtime's context: frees are refused as natively, of stream-ordered memory too, which outlives it."""
     for way in (0, 1, 2):

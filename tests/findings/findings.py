@@ -58,6 +58,8 @@ SCENES = {
     "context_elsewhere": ("unused_device_context", None, TWO, {}),
     "died_with_reset": ("context_died_with_blocks", None, {}, {}),
     "died_with_context": ("context_died_with_blocks", None, {}, {}),
+    "imported_open": ("imports_open", None, {}, {}),
+    "registered_and_left": ("registrations_left", None, {}, {}),
     "freed_twice": ("double_free", None, {}, {}),
     "freed_twice_in_stream": ("double_free", None, {}, {}),
     "freed_inside": ("interior_free", None, {}, {}),

@@ -217,3 +217,39 @@ SCENE freed_inside(bool clean)
         cudaFree(p + 4096);
     MUST(cudaFree(p));
 }
+
+/* --- what is others', or the program's own in another way ------------------------------------------------
+ */
+
+SCENE imported_open(bool clean)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUmemGenericAllocationHandle own, imported;
+    CUdeviceptr range;
+    int file = -1;
+
+    MUST(cudaFree(NULL));
+    MUST(cuMemCreate(&own, 2 * MIB, &prop, 0));
+    MUST(cuMemExportToShareableHandle(&file, own, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    MUST(cuMemImportFromShareableHandle(&imported, (void *)(intptr_t)file,
+                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(file);
+    MUST(cuMemAddressReserve(&range, 2 * MIB, 0, 0, 0));
+    MUST(cuMemMap(range, 2 * MIB, 0, imported, 0));
+    MUST(cuMemUnmap(range, 2 * MIB));
+    if (clean)
+        MUST(cuMemRelease(imported));
+    MUST(cuMemRelease(own));
+}
+
+SCENE registered_and_left(bool clean)
+{
+    static char memory[MANY][4 * KIB] __attribute__((aligned(4096)));
+
+    for (int i = 0; i < many; i++)
+        MUST(cudaHostRegister(memory[i], sizeof memory[i], 0));
+    for (int i = 0; clean && i < many; i++)
+        MUST(cudaHostUnregister(memory[i]));
+}
