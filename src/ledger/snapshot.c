@@ -269,7 +269,74 @@ static void make_heap(struct ms_block *blocks, uint64_t count, order_func_t less
 struct copying {
     struct ms_snapshot *snapshot;
     uint64_t room;
+    bool anew; /* what is live is counted by the blocks */
 };
+
+/* Where locks were not to be had, above all at an end that comes from a signal handler in the middle of a
+ * call, a block may count already, or still, that is none: what is live is what the blocks say. */
+static void forget_amount(struct ms_amount *amount)
+{
+    amount->live_bytes = amount->live_count = 0;
+}
+
+static void forget_live(struct ms_snapshot *snapshot)
+{
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        forget_amount(&snapshot->devices[i].account.device);
+        for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
+            forget_amount(&snapshot->devices[i].account.kinds[kind]);
+    }
+    for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
+        if (!ms_kind_is_device(kind))
+            forget_amount(&snapshot->kinds[kind]);
+    for (uint32_t i = 0; i < snapshot->site_count; i++) {
+        struct ms_site *site = &snapshot->sites[i].site;
+        site->live_bytes = site->live_count = site->rounding_bytes = 0;
+    }
+}
+
+static void count_amount(struct ms_amount *amount, uint64_t bytes)
+{
+    amount->live_bytes += bytes;
+    amount->live_count++;
+    if (amount->peak_live_bytes < amount->live_bytes)
+        amount->peak_live_bytes = amount->live_bytes;
+}
+
+static void count_live(struct ms_snapshot *snapshot, const struct ms_block *block,
+                       struct ms_snapshot_site *copy)
+{
+    struct ms_account *account = &snapshot->devices[ms_account_number(block->device)].account;
+    count_amount(&account->kinds[block->kind], block->bytes);
+    if (ms_kind_is_device(block->kind))
+        count_amount(&account->device, block->bytes);
+    else
+        count_amount(&snapshot->kinds[block->kind], block->bytes);
+    if (!copy)
+        return;
+    copy->site.live_bytes += block->bytes;
+    copy->site.live_count++;
+    copy->site.rounding_bytes += block->bytes - block->requested;
+}
+
+/* What a site's rows say of its past goes with what is live. */
+static void fit_past(struct ms_snapshot *snapshot)
+{
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++)
+        snapshot->devices[i].freed_count = 0;
+    for (uint32_t i = 0; i < snapshot->site_count; i++) {
+        struct ms_site *site = &snapshot->sites[i].site;
+        uint64_t known = site->live_count + site->died_count;
+        if (site->total_count < known)
+            site->total_count = known;
+        if (site->total_bytes < site->live_bytes + site->died_bytes)
+            site->total_bytes = site->live_bytes + site->died_bytes;
+        if (site->max_bytes < site->live_bytes)
+            site->max_bytes = site->live_bytes;
+        site->free_count = site->total_count - known;
+        snapshot->devices[ms_account_number(site->device)].freed_count += site->free_count;
+    }
+}
 
 /* Keeps the largest: once there is no more room the blocks are a heap with the smallest first. */
 static void copy_block(void *arg, const struct ms_block *original)
@@ -281,6 +348,9 @@ static void copy_block(void *arg, const struct ms_block *original)
     copy.site = ms_snapshot_place(snapshot, original->site);
     if (block->is_served)
         snapshot->devices[ms_account_number(block->device)].served_bytes += block->bytes;
+    if (copying->anew)
+        count_live(snapshot, block,
+                   block->site < snapshot->site_count ? &snapshot->sites[block->site] : NULL);
     if (block->site < snapshot->site_count) {
         struct ms_snapshot_site *site = &snapshot->sites[block->site];
         site->live_first_ns = block->born_ns < site->live_first_ns ? block->born_ns : site->live_first_ns;
@@ -321,10 +391,15 @@ static void copy_counts(struct ms_snapshot *snapshot)
 static void copy_all(struct ms_snapshot *snapshot, uint64_t blocks_max, bool is_told)
 {
     struct copying copying = {snapshot,
-                              snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max};
+                              snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max,
+                              !snapshot->consistent};
     copy_devices(snapshot);
     copy_sites(snapshot);
+    if (copying.anew)
+        forget_live(snapshot);
     ms_blocks_each(copy_block, &copying);
+    if (copying.anew)
+        fit_past(snapshot);
     ms_snapshot_pool_copy(snapshot, is_told);
     copy_counts(snapshot);
 }

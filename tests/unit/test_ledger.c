@@ -430,6 +430,49 @@ static void test_lane_opened(void)
     is_u64(wrong, 0, "a lane is opened while another makes peaks, %d times", OPENINGS);
 }
 
+/* The row of the block with this key. */
+static struct ms_block_row *row_of(uint64_t key)
+{
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_BLOCKS); i++)
+        if (ms_block_row_at(i)->key == key)
+            return ms_block_row_at(i);
+    bail("no block");
+}
+
+/* An end in a signal handler above a call: the thread has the lock, and blocks are half made and half gone.
+ */
+static void test_half_made(void)
+{
+    struct ms_lane *lane;
+    uint64_t live = 0;
+
+    start();
+    take(0x1000, 100, 1, 0);
+    take(0x2000, 200, 2, 0); /* is just being made: it counts, and is not live */
+    take(0x3000, 300, 3, 0); /* is just being freed: the same */
+    take(0x4000, 400, 3, 0);
+    ms_ledger_lane(0, &lane);
+    ms_lane_lock(lane);
+    ms_block_row_set(row_of(0x2000), MS_BLOCK_ROW_CHANGING);
+    ms_block_row_set(row_of(0x3000), MS_BLOCK_ROW_FREE);
+    look();
+    ms_lane_unlock(lane);
+    ok(!snapshot.consistent, "a snapshot in the middle of a call says so");
+    is_u64(snapshot.block_count, 2, "what is half made is no block");
+    is_u64(site_of(2)->live_count + site_of(2)->live_bytes, 0, "nor does its site hold it");
+    is_u64(site_of(2)->total_count - site_of(2)->free_count, 0, "nor is it missing");
+    is_u64(site_of(3)->live_bytes, 400, "what is half gone is gone");
+    is_u64(site_of(3)->total_count - site_of(3)->free_count, 1, "and was freed");
+    is_u64(device(0)->live_bytes, 500, "the device has what its blocks have");
+    is_u64(device(0)->live_count, 2, "in as many blocks");
+    for (uint32_t i = 0; i < snapshot.site_count; i++) {
+        live += snapshot.sites[i].site.live_count;
+        if (snapshot.sites[i].site.live_count && snapshot.sites[i].live_first_ns == UINT64_MAX)
+            live += 100;
+    }
+    is_u64(live, 2, "each site that holds something knows since when");
+}
+
 int main(void)
 {
     plan(0);
@@ -443,6 +486,7 @@ int main(void)
     test_cut();
     test_fork();
     test_held_lock();
+    test_half_made();
     test_growth();
     test_growth_freed();
     test_lane_opened();
