@@ -120,6 +120,39 @@ def every_view(page, report, shots):
     del report
 
 
+def first_screen(page, report, shots):
+    """The first screen: memory over time, who held the peak, what grew, and one thing to do; an address for each view; narrow too."""
+    page.show("overview")
+    page.frames()
+    tops = page.run("""return ['first-picture', 'first-holders', 'first-grew', 'first-next'].map((id) => document.getElementById(id).getBoundingClientRect())
+        .map((box) => [box.left, box.top, box.bottom])""")
+    assert tops[0][1] == tops[1][1] and tops[0][0] < tops[1][0] and tops[2][1] >= tops[0][2] and tops[3][2] <= 1000, tops
+    assert page.colours("overview") > 3
+    most = max((site for site in report["sites"] if site.get("device", 0) >= 0), key=lambda site: site["at_peak_bytes"])
+    assert page.value("#first-holders .figure") == most["at_peak_bytes"]
+    assert page.run("return document.querySelectorAll('#first-next button').length") == 1
+    grew = sum(leak["bytes"] for leak in report["leaks"] if leak.get("pattern") in ("growing", "lost"))
+    assert ("Nothing grew" in page.text("#first-grew")) == (grew == 0), page.text("#first-grew")
+    if report["oom"]:
+        assert "Out of memory" in page.text("#first-oom") and "Memory ran out" in page.text("#next"), page.text("#next")
+        assert page.run("return document.getElementById('first-oom').getBoundingClientRect().top") < tops[0][1]
+    assert "\ufffd" not in page.text("#view-overview")
+    for view in VIEWS:
+        page.show(view)
+        assert page.run("return location.hash") == ("" if view == "overview" else "#" + view) or view == "overview", view
+    for view in ("flame", "about"):
+        page.run("location.hash = arguments[0]", view)
+        page.frames()
+        assert not page.run("return document.getElementById('view-' + arguments[0]).hidden", view), view
+    page.show("overview")
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+    time.sleep(0.2)
+    assert page.run("return document.documentElement.scrollWidth") <= 390, page.run("return document.documentElement.scrollWidth")
+    page.shot(shots, "overview-narrow")
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page.frames()
+
+
 def figures(page, report, _shots):
     """What the running page shows is what the report says."""
     device, sites = report["devices"][0], report["sites"]
@@ -364,6 +397,15 @@ def trained(build, directory):
     return json.loads(text.replace(source[:-len("tests/programs/training.c")], "").replace(build + "/", ""))
 
 
+def wanting(build, directory):
+    """The report of a program for which there was no memory, and that the driver took memory for."""
+    path = os.path.join(directory, "wanting.json")
+    subprocess.run([os.path.join(build, "memshim"), "run", "-q", "-f", "--sim", "-o", path, "--", os.path.join(build, "tests/cases/wanting")],
+                   check=False, stdout=subprocess.DEVNULL, env=dict(os.environ, MEMSIM_MEMORY="2G", MEMSIM_CONTEXT="300M"))
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def merged(memshim, directory):
     """A job report of ranks that nobody ran, one of which stands out."""
     paths = [os.path.join(directory, f"rank{rank}.json") for rank in range(24)]
@@ -396,7 +438,7 @@ def main():
     training = trained(build, directory)
     usual = reports.large(base, 100 if quick else 2000, 256, 200, 8)
     nasty = reports.hostile(base)
-    checks = [("training", training, None, [every_view, figures, clicks])] if quick else [("training", training, shots, [every_view, figures, clicks, theme, readable]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
+    checks = [("training", training, None, [every_view, figures, first_screen, clicks])] if quick else [("training", training, shots, [every_view, figures, first_screen, clicks, theme, readable]), ("wanting", wanting(build, directory), None, [first_screen, every_view]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
               ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]]),
               ("two", [training, usual], shots, [laid_over, several]), ("job", merged(memshim, directory), shots, [of_a_job])]
     driver, number, failed = start(), 0, 0

@@ -41,6 +41,32 @@ class Picture {
   }
 }
 
+/* An upright line through a chart at a moment, with its name at the foot. `labels` has what was written there: names that
+ * would lie on others go a line higher. */
+function drawUpright(plot, ns, colour, dash, text, labels) {
+  const context = plot.ctx, ratio = window.devicePixelRatio || 1, { left, top, width, height } = plot.bbox;
+  const x = plot.valToPos(ns / 1e9, "x", true);
+  if (x < left || x > left + width) return;
+  context.save();
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = ratio;
+  context.font = `${10 * ratio}px system-ui`;
+  context.textAlign = "left";
+  context.setLineDash(dash.map((length) => length * ratio));
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, top + height);
+  context.stroke();
+  if (text) {
+    const wide = context.measureText(text).width + 6 * ratio, from = x + wide < left + width ? x + 3 * ratio : x - wide + 3 * ratio;
+    let row = 0;
+    while (labels.some((one) => one.row === row && from < one.to && from + wide > one.from)) row++;
+    labels.push({ row, from, to: from + wide });
+    context.fillText(text, from, top + height - (8 + 12 * row) * ratio);
+  }
+  context.restore();
+}
+
 const widths = new Map();
 
 /* The text cut to a width; a fixed-pitch face makes that a division. */

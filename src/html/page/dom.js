@@ -63,6 +63,15 @@ function textTable(summary, make) {
   return details;
 }
 
+/* A stack's text on one line, innermost first; and its first line alone. */
+function chainText(text) {
+  return String(text || "").split("\n").map((line) => line.trim()).filter((line) => line).join(" <- ");
+}
+
+function firstLine(text) {
+  return String(text || "").split("\n").map((line) => line.trim()).find((line) => line) || "";
+}
+
 function lines(text) {
   const rows = String(text || "").split("\n").filter((line) => line.trim());
   return el("ol", { class: "stack" }, rows.map((line) => el("li", {}, short(line, 300))));

@@ -24,11 +24,19 @@ class Page {
     this.theme = el("button", { type: "button", id: "theme", onclick: () => this.nextTheme() }, "Theme: auto");
     this.theme.setting = "auto";
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    window.addEventListener("hashchange", () => this.show(this.address()));
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
   }
 
+  /* The view that the page's address names: #time, #flame, ... */
+  address() {
+    const name = window.location.hash.slice(1);
+    return VIEWS.some(([one]) => one === name) ? name : "overview";
+  }
+
   async start() {
+    this.view = this.address();
     const index = document.querySelector("div.index");
     if (index) this.index = JSON.parse(new TextDecoder().decode(await inflate(index.textContent)));
     const tools = document.getElementById("reports");
@@ -71,6 +79,7 @@ class Page {
 
   show(name) {
     this.view = name;
+    if (this.address() !== name) window.history.replaceState(null, "", `#${name}`);
     for (const [other] of VIEWS) {
       const tab = document.getElementById(`tab-${other}`);
       tab.setAttribute("aria-selected", other === name ? "true" : "false");

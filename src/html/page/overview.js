@@ -1,4 +1,4 @@
-/* overview.js - the first view: how much, whose, what leaks, and what to look at next. */
+/* overview.js - the first view, behind its first screen (first.js): each device, whose memory it was, the driver's overhead. */
 
 function bar(parts, whole, label) {
   const strip = el("div", { class: "strip", role: "img", "aria-label": label });
@@ -16,13 +16,13 @@ function deviceCard(page, device) {
   const fact = (name, value) => [el("dt", {}, name), el("dd", {}, value)];
   return el("section", { class: "card" },
     el("h3", {}, `${deviceName(device)}  `, el("small", {}, clean(device.name))),
-    bar([{ name: "most that was live", value: asNumber(device.peak_live_bytes), colour: themeColour("live") }],
-      total, `at most ${sizeText(device.peak_live_bytes)} of ${sizeText(total)} were live`),
+    bar([{ name: "peak allocated", value: asNumber(device.peak_live_bytes), colour: themeColour("live") }],
+      total, `peak allocated ${sizeText(device.peak_live_bytes)} of ${sizeText(total)}`),
     el("dl", {},
-      fact("most that was live", [bytes(device.peak_live_bytes, { "data-fact": "peak_live_bytes" }),
+      fact("peak allocated", [bytes(device.peak_live_bytes, { "data-fact": "peak_live_bytes" }),
         ` after ${timeText(device.peak_ns)}`, total ? `, ${shareText(asNumber(device.peak_live_bytes), total)} of the device` : ""]),
-      fact("live at the end", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", number(device.live_count || 0), " blocks"]),
-      fact("most that the pool reserved", bytes(device.peak_reserved_bytes, { "data-fact": "peak_reserved_bytes" })),
+      fact("allocated at exit", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", number(device.live_count || 0), " blocks"]),
+      fact("reserved at peak", bytes(device.peak_reserved_bytes, { "data-fact": "peak_reserved_bytes" })),
       fact("allocated in total", [bytes(device.allocated_bytes || 0, { "data-fact": "allocated_bytes" }), " in ",
         number(device.allocated_count || 0), " blocks"]),
       !Number.isNaN(report.limit(device)) && fact("limit", bytes(report.limit(device))),
@@ -36,8 +36,8 @@ function ownersTable(page) {
   const place = (row) => row.memory === "device" ? `${row.device_api || "cuda"} ${row.device}` : row.memory;
   for (const row of rows) whole.set(place(row), (whole.get(place(row)) || 0) + asNumber(row.at_peak_bytes));
   const shown = rows.slice(0, 30);
-  return [table("Whose it is", [["owner", ""], ["memory", ""], ["at the peak", "right"], ["share", "right"],
-    ["live at the end", "right"], ["allocated", "right"], ["sites", "right"]],
+  return [table("Held by", [["owner", ""], ["memory", ""], ["peak allocated", "right"], ["share", "right"],
+    ["allocated at exit", "right"], ["allocated", "right"], ["sites", "right"]],
   shown.map((row) => [[swatch(page, row.owner), short(row.owner, 60)], place(row), bytes(row.at_peak_bytes),
     shareText(asNumber(row.at_peak_bytes), whole.get(place(row))), bytes(row.live_bytes), bytes(row.total_bytes),
     number(row.sites)]), { id: "owners" }),
@@ -53,7 +53,8 @@ function balanceTable(page) {
   const rows = page.report.list("balances").filter((row) => row.moment === "peak");
   const line = (row, [key, words]) => [deviceName({ index: row.device, api: row.device_api || "cuda" }), words, bytes(row[key]),
     shareText(asNumber(row[key]), asNumber(row.in_use_bytes))];
-  return rows.length > 0 && table("In use when most was, as the driver says, and what for", [["device", ""], ["what for", ""], ["bytes", "right"],
+  return rows.length > 0 && table(`In use on the device at the moment when most was${rows.map((row) => `, ${timeText(row.t_ns)}`).slice(0, 1)}: `
+    + "other figures of this page are of the peak allocated, which may be another moment", [["device", ""], ["held by", ""], ["bytes", "right"],
     ["share", "right"]],
   rows.flatMap((row) => [...TERMS.filter(([key]) => asNumber(row[key]) > 0).map((term) => line(row, term)),
     line(row, ["in_use_bytes", `altogether (${row.confidence === "exact" ? "exact" : "inferred"})`])]), { id: "balance" });
@@ -61,10 +62,10 @@ function balanceTable(page) {
 
 function contextsTable(page) {
   const rows = page.report.list("contexts"), shown = rows.slice(0, 30);
-  return rows.length > 0 && [table("What the driver took for itself", [["kind", ""], ["device", ""], ["now", "right"], ["ever", "right"],
+  return rows.length > 0 && [table("Driver overhead", [["kind", ""], ["device", ""], ["now", "right"], ["ever", "right"],
     ["times", "right"], ["first touched by", "code"]],
   shown.map((row) => [short(row.kind, 20), deviceName({ index: row.device, api: row.device_api || "cuda" }), bytes(row.bytes), bytes(row.total_bytes),
-    number(row.total_count), short(row.stack_text || row.api || "", 400)]), { id: "contexts" }),
+    number(row.total_count), short(chainText(row.stack_text) || row.api || "", 400)]), { id: "contexts" }),
   rows.length > shown.length && el("p", {}, `and ${rows.length - shown.length} more`)];
 }
 
@@ -76,11 +77,12 @@ function swatch(page, owner) {
 
 /* What to look at next, most pressing first: [text, view]. */
 function nextSteps(report) {
-  const steps = [], oom = report.list("oom"), leaked = report.leaked();
+  const steps = [], oom = report.list("oom");
   const worst = report.list("findings").filter((row) => row.severity !== "info");
   if (oom.length)
     steps.push([`Memory ran out ${oom.length === 1 ? "once" : `${oom.length} times`}: see when, and who held it then`, "time"]);
-  if (leaked > 0) steps.push([`${sizeText(leaked)} were never freed: see which call sites`, "findings"]);
+  const grew = leaksOf(report, "growing", "lost").reduce((sum, i) => sum + report.column("leak.bytes")[i], 0);
+  if (grew > 0) steps.push([`${sizeText(grew)} grew or were lost: see which call sites`, "findings"]);
   if (worst.length) steps.push([`${worst.length} finding${worst.length === 1 ? "" : "s"} with advice`, "findings"]);
   for (const device of report.list("devices")) {
     const beyond = asNumber(device.peak_reserved_bytes) - asNumber(device.peak_live_bytes);
@@ -94,7 +96,7 @@ function nextSteps(report) {
 function topSites(page) {
   const report = page.report, peak = report.site("peak");
   const top = sitesBy(report, peak).slice(0, 10).filter((row) => peak[row] > 0);
-  return table("Most at the peak, by call site", [["at the peak", "right"], ["owner", ""], ["memory", ""], ["where", "code"]],
+  return table("Held the peak, by call site", [["peak allocated", "right"], ["owner", ""], ["memory", ""], ["where", "code"]],
     top.map((row) => [bytes(exactAt(peak, row)), [swatch(page, report.text("site.owner", row)), short(report.text("site.owner", row), 40)],
       report.text("site.place", row), short(report.siteLine(row), 200)]), { id: "top-sites" });
 }
@@ -111,17 +113,27 @@ function drawOverview(page, place) {
       ` after ${timeText(asNumber(run.end_unix_ns) - asNumber(run.start_unix_ns))}`),
     run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
     view && el("p", { class: "warning" }, view),
-    page.index.length > 1 && processTable(page),
+    report.head.job && outlierLine(report.head.job));
+  drawFirst(page, place);
+  put(place, page.index.length > 1 && processTable(page),
     report.head.job && jobTables(report.head.job),
+    el("h3", {}, "Devices"),
     el("div", { class: "cards" }, report.list("devices").map((device) => deviceCard(page, device)),
       el("section", { class: "card" }, el("h3", {}, "Leaks and findings"), el("dl", {},
         el("dt", {}, "never freed"), el("dd", {}, bytes(leaked, { "data-fact": "leaked" })),
         el("dt", {}, "findings"), el("dd", {}, number(findings.length, { "data-fact": "findings" })),
         el("dt", {}, "out of memory"), el("dd", {}, number(report.list("oom").length, { "data-fact": "oom" })),
         el("dt", {}, "call sites"), el("dd", {}, number(report.sites.length, { "data-fact": "sites" }))))),
-    el("h3", {}, "What to look at next"),
-    el("ul", { class: "next" }, nextSteps(report).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" })))),
+    nextSteps(report).length > 1 && [el("h3", {}, "And then"),
+      el("ul", { class: "next" }, nextSteps(report).slice(1).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" }))))],
     ownersTable(page), topSites(page), balanceTable(page), contextsTable(page));
+}
+
+/* Who of a job stands out, first of all: its figure, its line. */
+function outlierLine(job) {
+  const row = (job.outliers || [])[0];
+  return row && el("p", { class: "warning", id: "first-outlier" }, el("b", {}, short(row.who, 80)), ` stands out: ${short(row.figure, 30)} `, bytes(row.value),
+    ", where its group's median is ", bytes(row.median), row.site ? [", by ", el("span", { class: "code" }, short(row.site, 200))] : "");
 }
 
 /* Of a job report: what its processes had, and who stands out. */
@@ -142,7 +154,7 @@ function jobTables(job) {
 }
 
 function processTable(page) {
-  return table("Processes", [["report", ""], ["rank", "right"], ["live at most on a device", "right"], ["reserved at most on a device", "right"], ["never freed", "right"]],
+  return table("Processes", [["report", ""], ["rank", "right"], ["peak allocated on a device", "right"], ["reserved at peak on a device", "right"], ["never freed", "right"]],
     page.index.slice(0, 500).map((row, i) => [button(short(row.path, 80), () => page.open(i), { class: "link" }),
       row.rank === undefined ? "" : String(row.rank), bytes(row.peak_live_bytes), bytes(row.peak_reserved_bytes), bytes(row.leaked_bytes)]),
     { id: "processes" });

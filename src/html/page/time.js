@@ -134,18 +134,7 @@ class Time {
   /* Out of memory, the peak, the limit and the chosen moment, in front of them. */
   marks(chart, plot) {
     const context = plot.ctx, ratio = window.devicePixelRatio || 1, { left, top, width, height } = plot.bbox;
-    const upright = (ns, colour, dash, text) => {
-      const x = plot.valToPos(ns / 1e9, "x", true);
-      context.strokeStyle = context.fillStyle = colour;
-      context.setLineDash(dash);
-      context.beginPath();
-      context.moveTo(x, top);
-      context.lineTo(x, top + height);
-      context.stroke();
-      if (!text) return;
-      const wide = context.measureText(text).width + 3 * ratio, right = x + wide < left + width;
-      context.fillText(text, right ? x + 3 * ratio : x - wide, top + height - 8 * ratio);
-    };
+    const labels = [], upright = (ns, colour, dash, text) => drawUpright(plot, ns, colour, dash, text, labels);
     context.save();
     context.beginPath();
     context.rect(left, top, width, height);
@@ -153,7 +142,7 @@ class Time {
     context.lineWidth = ratio;
     context.font = `${10 * ratio}px system-ui`;
     context.textAlign = "left";
-    upright(asNumber(chart.device.peak_ns), themeColour("live"), [2 * ratio, 3 * ratio], "peak");
+    upright(asNumber(chart.device.peak_ns), themeColour("live"), [2, 3], "peak");
     for (const oom of this.report.list("oom"))
       if (this.report.deviceOf(oom) === chart.series.row) upright(asNumber(oom.t_ns), themeColour("limit"), [], "out of memory");
     /* Ticks at the bottom: moments of which it is known who held what. */
