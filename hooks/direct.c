@@ -14,6 +14,7 @@
 #include "hooks/ipc.h"
 #include "hooks/resolve.h"
 #include "hooks/serve_call.h"
+#include "ledger/uses.h"
 #include "pool/hit.h"
 
 _Atomic uint64_t ms_direct_frees;
@@ -111,7 +112,7 @@ bool ms_direct_free(unsigned row, uint64_t address)
     struct ms_pool_wait wait;
     bool served, waits = false;
 
-    if (!address || !ms_direct_is_ordinary())
+    if (!address || !ms_direct_is_ordinary() || ms_uses_wanted()) /* whose stack is to be known */
         return false;
     enter(&section, NULL);
     ms_ledger_expect(ms_pool_free_expect(address, &block));

@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.h"
 #include "hooks/serve_call.h"
+#include "ledger/uses.h"
 #include "pool/stream.h"
 
 static MS_INLINE struct ms_stream *stream_of(const struct ms_gpu *gpu, uint64_t handle)
@@ -59,7 +60,7 @@ bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t handle)
     struct ms_stream *stream;
     bool served;
 
-    if (!address || !gpu || !ms_direct_is_ordinary())
+    if (!address || !gpu || !ms_direct_is_ordinary() || ms_uses_wanted()) /* whose stack is to be known */
         return false;
     enter(&section, NULL);
     ms_serve_expect_free(address);

@@ -15,6 +15,7 @@
 #include "hooks/ipc.h"
 #include "hooks/misfree.h"
 #include "hooks/serve_call.h"
+#include "ledger/uses.h"
 #include "pool/stream.h"
 
 static _Atomic uint64_t dropped_frees;
@@ -150,12 +151,21 @@ static MS_NOINLINE bool drop(uint64_t address, int *status_p)
     return true;
 }
 
+void ms_serve_note_free(uint64_t address, const struct ms_call *outer, const void *frame, const void *caller)
+{
+    ms_uses_freed(address,
+                  outer ? ms_stack_capture(outer->frame, outer->caller) : ms_stack_capture(frame, caller));
+}
+
 /* From here on the block is nobody's: the record forgets it before the pool can hand it out again. */
-static MS_INLINE int free_served(struct ms_pool_block *block)
+static MS_INLINE int free_served(struct ms_pool_block *block, const struct ms_call *outer, const void *frame,
+                                 const void *caller)
 {
     int status;
 
     ms_ledger_unserve(block->ticket, block->address, NULL);
+    if (ms_uses_wanted())
+        ms_serve_note_free(block->address, outer, frame, caller);
     if (MS_UNLIKELY(block->pinned))
         ms_ipc_block_freed(block);
     status = ms_pool_free_end(block);
@@ -207,7 +217,7 @@ bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *fra
     enter(&section, outer);
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
-        *status_p = free_served(&block);
+        *status_p = free_served(&block, outer, frame, caller);
     else if (verdict == MS_POOL_REFUSED)
         ms_misfree_served(outer, row, frame, caller, address);
     waits = verdict == MS_POOL_SERVED && MS_UNLIKELY(block.over) && ms_pool_wait_begin(&block, &wait);
@@ -241,7 +251,7 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
         *status_p = ms_pool_order_after(target->gpu, args->stream, block.context);
     if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED) {
         block.in_order = true;
-        *status_p = free_served(&block);
+        *status_p = free_served(&block, outer, frame, caller);
     } else {
         ms_misfree_served(outer, row, frame, caller, address);
     }

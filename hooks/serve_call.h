@@ -57,6 +57,8 @@ struct request {
     uint64_t stream; /* of a request in stream order */
 };
 
+/** serve.c: where MEMSHIM_USES is on, by whom a block was freed, before anybody can have it. */
+void ms_serve_note_free(uint64_t address, const struct ms_call *outer, const void *frame, const void *caller);
 /** serve.c: the pool has no memory for it; `status` is the program's answer. */
 void ms_serve_refuse(const struct request *request, struct ms_call *outer, uint64_t context, int device,
                      int status);

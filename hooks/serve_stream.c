@@ -10,6 +10,7 @@
 #include "hooks/balance.h"
 #include "hooks/misfree.h"
 #include "hooks/serve_call.h"
+#include "ledger/uses.h"
 #include "pool/returns.h"
 #include "pool/stream.h"
 
@@ -126,7 +127,6 @@ static bool may_free(const struct ms_target *target, const struct ms_call *outer
 static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struct ms_stream *stream,
                     uint64_t handle)
 {
-    ms_ledger_unserve(block->ticket, block->address, NULL);
     if (MS_LIKELY(stream != NULL))
         ms_stream_free_end(block, stream);
     else
@@ -149,6 +149,9 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const vo
         switch (ms_pool_free_begin(address, &block, &status)) {
         case MS_POOL_SERVED:
             status = 0;
+            ms_ledger_unserve(block.ticket, block.address, NULL);
+            if (ms_uses_wanted())
+                ms_serve_note_free(block.address, outer, frame, caller);
             free_in(target->gpu, &block, stream, handle);
             break;
         case MS_POOL_PASSED:

@@ -9,10 +9,13 @@
 
 #include "gpu/gpu.h"
 #include "gpu/visit.h"
+#include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/section.h"
 #include "hooks/serve.h"
+#include "pool/pool.h"
+#include "pool/stream.h"
 
 /* Copies to the device are looked through for addresses up to this: tables of pointers and structures of
  * pointers are small. */
@@ -25,12 +28,38 @@ struct telling {
     uint64_t number;
     uint32_t flags; /* of what it uses */
     bool read;
+    const struct ms_use_call *call; /* NULL: who used it is not known */
 };
+
+/* No block lies there: memory of the pool's that was freed before the call began? What goes into a graph is
+ * used when that is launched. */
+static MS_NOINLINE void look_at_freed(const struct telling *telling, uint64_t address,
+                                      enum ms_misfree_rule rule)
+{
+    struct ms_call *outer = ms_call_around(telling->call->frame);
+    struct ms_pool_block block;
+    struct ms_misfree misfree;
+
+    if ((telling->flags & MS_LIFE_GRAPH) || !(ms_pool_owns(address) || ms_stream_owns(address)) ||
+        ms_pool_find(address, &block) || !ms_uses_after(address, telling->call->begun, &misfree))
+        return;
+    misfree.rule = rule;
+    ms_ledger_misfree(&misfree, outer ? outer->row : (uint16_t)telling->call->row,
+                      outer ? ms_stack_capture(outer->frame, outer->caller)
+                            : ms_stack_capture(telling->call->frame, telling->call->caller));
+}
 
 static void note(const struct telling *telling, uint64_t address, uint64_t bytes)
 {
-    if (address)
-        ms_uses_note(telling->number, address, bytes, telling->flags);
+    if (address && !ms_uses_note(telling->number, address, bytes, telling->flags) && telling->call)
+        look_at_freed(telling, address, MS_MISFREE_USED);
+}
+
+/* A number that is no address may look like one of freed memory; but hardly ever. */
+static void note_word(const struct telling *telling, uint64_t word)
+{
+    if (word && !ms_uses_note(telling->number, word, WHOLE, telling->flags) && telling->call)
+        look_at_freed(telling, word, MS_MISFREE_GIVEN);
 }
 
 /* Each word of it may be an address. */
@@ -40,7 +69,7 @@ static void note_words(void *arg, const void *memory, size_t bytes)
 
     for (size_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
         memcpy(&word, (const char *)memory + at, sizeof word);
-        note(arg, word, WHOLE);
+        note_word(arg, word);
     }
 }
 
@@ -221,9 +250,9 @@ static bool goes_into_graph(const struct ms_use *use)
            !atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
 
-static void tell(const struct ms_gpu *gpu, const struct ms_use *use)
+static void tell(const struct ms_gpu *gpu, const struct ms_use *use, const struct ms_use_call *call)
 {
-    struct telling telling = {.gpu = gpu, .number = ms_uses_number(), .read = !use->unread};
+    struct telling telling = {.gpu = gpu, .number = ms_uses_number(), .read = !use->unread, .call = call};
 
     if (goes_into_graph(use))
         telling.flags = MS_LIFE_GRAPH;
@@ -245,13 +274,13 @@ static void tell(const struct ms_gpu *gpu, const struct ms_use *use)
         ms_uses_launched(telling.number, false, telling.read);
 }
 
-void ms_use_told(const struct ms_target *target, const struct ms_use *use)
+void ms_use_told(const struct ms_target *target, const struct ms_use *use, const struct ms_use_call *call)
 {
     struct ms_section section;
 
     ms_section_enter(&section);
     if (ms_init_owner())
-        tell(target->gpu, use);
+        tell(target->gpu, use, call);
     ms_section_leave(&section);
 }
 
@@ -260,5 +289,5 @@ void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node)
     const struct ms_use use = {.into_graph = true, .any_node = node};
 
     if (node)
-        tell(gpu, &use);
+        tell(gpu, &use, NULL);
 }

@@ -47,10 +47,21 @@ static inline uint64_t ms_rows_bytes(uint64_t pitch, uint64_t height, uint64_t w
 }
 
 struct ms_target;
+/** Who used it: the wrapper's row, the latest event before the vendor was called, and where from. */
+struct ms_use_call {
+    unsigned row;
+    uint64_t begun;
+    const void *frame, *caller;
+};
 /** The vendor's function has succeeded. */
-void ms_use_told(const struct ms_target *target, const struct ms_use *use);
+void ms_use_told(const struct ms_target *target, const struct ms_use *use, const struct ms_use_call *call);
 /** A node was added whose parameters are these; NULL: of a type that is a function of its own. */
 void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node);
+
+static inline uint64_t ms_use_begins(void)
+{
+    return ms_uses_wanted() ? ms_uses_latest() : 0;
+}
 
 static inline bool ms_use_is_wanted(int status)
 {

@@ -291,11 +291,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE result body_##fn declared                                                            \
     {                                                                                                       \
+        const struct ms_use_call ms_call_ = {MS_ROW_##fn, ms_use_begins(), ms_frame_, ms_caller_};          \
         result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
-        (void)ms_frame_, (void)ms_caller_;                                                                  \
         if (ms_use_is_wanted((int)ms_status_)) {                                                            \
             const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
-            ms_use_told(ms_target_, &ms_use_);                                                              \
+            ms_use_told(ms_target_, &ms_use_, &ms_call_);                                                   \
         }                                                                                                   \
         return ms_status_;                                                                                  \
     }
@@ -340,11 +340,11 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }                                                                                                       \
     static MS_NOINLINE result used_##fn declared                                                            \
     {                                                                                                       \
+        const struct ms_use_call ms_call_ = {MS_ROW_##fn, ms_use_begins(), ms_frame_, ms_caller_};          \
         result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
-        (void)ms_frame_, (void)ms_caller_;                                                                  \
         if (ms_use_is_wanted((int)ms_status_)) {                                                            \
             const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
-            ms_use_told(ms_target_, &ms_use_);                                                              \
+            ms_use_told(ms_target_, &ms_use_, &ms_call_);                                                   \
         }                                                                                                   \
         return ms_status_;                                                                                  \
     }                                                                                                       \
@@ -358,7 +358,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             MS_AGAIN(result, fn, types, passed)                                                             \
             refused_##fn(ms_target_, (int)ms_status_, ms_use_.asked, ms_frame_, ms_caller_);                \
             if (ms_use_is_wanted((int)ms_status_))                                                          \
-                ms_use_told(ms_target_, &ms_use_);                                                          \
+                ms_use_told(ms_target_, &ms_use_, NULL);                                                    \
         }                                                                                                   \
         return ms_status_;                                                                                  \
     }

@@ -83,6 +83,12 @@ static json_t *row_json(const struct ms_report *report, const json_t *row)
     json_decref(at);
     if (json_object_get(row, "stack"))
         ms_cli_set_stack(object, report, ms_report_int(row, "stack"));
+    if (json_object_get(row, "freed_stack")) {
+        json_t *freed = json_object();
+
+        ms_cli_set_stack(freed, report, ms_report_int(row, "freed_stack"));
+        json_object_set_new(object, "freed", freed);
+    }
     return object;
 }
 
@@ -138,8 +144,10 @@ static void print_head(FILE *out, const json_t *row)
 static void print_place(FILE *out, const struct ms_report *report, const char *what, const char *api,
                         json_int_t stack)
 {
-    fprintf(out, "    %s by ", what);
-    ms_text_put(out, *api ? api : "?");
+    fprintf(out, "    %s", what);
+    if (*api)
+        fputs(" by ", out);
+    ms_text_put(out, api);
     ms_text_put_own(out, report, stack);
     fputc('\n', out);
     ms_text_callers(out, report, stack, "        ", STACK_SHOWN);
@@ -157,6 +165,8 @@ static void print_finding(FILE *out, const struct ms_report *report, const json_
     if (*ms_report_text(row, "api"))
         print_place(out, report, ms_finding_deed(row), ms_report_text(row, "api"),
                     ms_report_int(row, "stack"));
+    if (json_object_get(row, "freed_stack"))
+        print_place(out, report, "freed", "", ms_report_int(row, "freed_stack"));
     if (place)
         print_place(out, report, json_object_get(row, "site") ? "allocated" : "made",
                     ms_report_text(place, "api"), ms_report_int(place, "stack"));

@@ -295,7 +295,7 @@ static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *
     block.freed_ns = now_ns;
     ms_trace_free(ticket - 1, &block);
     if (ms_uses_wanted())
-        ms_uses_ended(ticket - 1, &block);
+        ms_uses_ended(ticket - 1);
     if (block_p)
         *block_p = block;
 }

@@ -121,7 +121,13 @@ void ms_ledger_unseen_free(void);
 
 /** What a free was about that was refused: a block that had been freed before, or the inside of a live
  * one. */
-enum ms_misfree_rule { MS_MISFREE_NONE, MS_MISFREE_DOUBLE, MS_MISFREE_INTERIOR };
+enum ms_misfree_rule {
+    MS_MISFREE_NONE,
+    MS_MISFREE_DOUBLE,
+    MS_MISFREE_INTERIOR,
+    MS_MISFREE_USED, /* what is freed is copied, or filled (uses.h), */
+    MS_MISFREE_GIVEN /* ... or given to a kernel, which may not touch it */
+};
 struct ms_misfree {
     enum ms_misfree_rule rule;
     enum ms_space space;
@@ -129,6 +135,7 @@ struct ms_misfree {
     uint64_t begin, bytes; /* the block */
     uint32_t site;
     int16_t device;
+    ms_stack_id freed_stack; /* of a use */
 };
 /** A free of `key` was refused, and is not in the record any more, or never was: what it was about, as far as
  * the record still has it. False if nothing is known, or somebody has the key by now. `released`: the key

@@ -13,7 +13,7 @@
 /* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second,
  * however many frees are refused. */
 enum { LOOKS_MAX = 1 << 24 };
-enum { RULES = MS_MISFREE_INTERIOR, PAIRS_MAX = MS_MISFREES_MAX - RULES };
+enum { RULES = MS_MISFREE_GIVEN, PAIRS_MAX = MS_MISFREES_MAX - RULES };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t looks, forgotten_ns;
@@ -166,13 +166,19 @@ static struct ms_misfree_row *row_for(const struct ms_misfree_row *wanted)
     return &rows[PAIRS_MAX + wanted->rule - 1];
 }
 
+static bool is_use(unsigned rule)
+{
+    return rule == MS_MISFREE_USED || rule == MS_MISFREE_GIVEN;
+}
+
 void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack)
 {
     struct ms_misfree_row wanted = {.bytes = misfree->bytes,
                                     .t_ns = ms_ledger_now(),
                                     .given = misfree->given,
                                     .begin = misfree->begin,
-                                    .block_bytes = misfree->bytes,
+                                    .block_bytes =
+                                        is_use(misfree->rule) ? misfree->freed_stack : misfree->bytes,
                                     .stack = stack,
                                     .site = whole_site(misfree->site),
                                     .api = api,
@@ -190,7 +196,7 @@ void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_
     if (!count)
         memcpy((char *)row + sizeof row->count, (const char *)&wanted + sizeof wanted.count,
                sizeof wanted - sizeof wanted.count);
-    else
+    else if (!is_use(misfree->rule))
         row->bytes = wanted.bytes < INT64_MAX - bytes ? bytes + wanted.bytes : INT64_MAX;
     atomic_store_explicit(&row->count, count + 1, memory_order_release);
     ms_unlock(&lock);

@@ -163,7 +163,9 @@ static void clean_misfrees(void)
         row->site = ms_site_at(row->site) ? row->site : UINT32_MAX;
         row->device = ms_account_number(row->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : row->device;
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
-        if (row->rule != MS_MISFREE_DOUBLE && row->rule != MS_MISFREE_INTERIOR)
+        if (row->rule > MS_MISFREE_INTERIOR && row->block_bytes > ms_stack_count())
+            row->block_bytes = 0;
+        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_GIVEN)
             atomic_store(&row->count, 0);
     }
 }

@@ -3,7 +3,8 @@
  * Floor 2. Rows are appended under no lock, by a counter; a life is written by the thread whose block it is,
  * with the lane locked, and by uses, which store words. The map from addresses to lives is the process's own:
  * pages of 2 MiB over 48 bits, of which each is one life's as a whole, or has a cell for every 256 bytes.
- * Cells that are of a life are emptied when it ends, before its address can be another's. */
+ * Cells that are of a life stay so when it has ended, which it says itself before its address can be
+ * another's: by them a use of what was freed is known. */
 #include "config.h"
 
 #include <string.h>
@@ -217,20 +218,53 @@ static bool set_range(uint64_t address, uint64_t bytes, uint32_t from, uint32_t 
     return done;
 }
 
-/* The life at an address, if there is one. */
-static struct ms_life *find(uint64_t address)
+/* The life of that number, if the address lies in it. */
+static struct ms_life *covering(uint32_t number, uint64_t address)
+{
+    struct ms_life *life = number ? life_at(number - 1) : NULL;
+    return life && address - life->address < life->bytes ? life : NULL;
+}
+
+/* What is written at an address: the lives of the cell and of the whole page, each the latest there. */
+static void lives_at(uint64_t address, struct ms_life *lives[2])
 {
     const struct page *page = page_of(address, false);
     struct cells *cells = page ? atomic_load_explicit(&page->cells, memory_order_acquire) : NULL;
-    uint32_t number = 0;
-    struct ms_life *life;
+    lives[0] = lives[1] = NULL;
     if (cells)
-        number = atomic_load_explicit(&cells->life[(address & ((1 << PAGE_BITS) - 1)) >> CELL_BITS],
-                                      memory_order_acquire);
-    if (page && !number)
-        number = atomic_load_explicit(&page->whole, memory_order_acquire);
-    life = number ? life_at(number - 1) : NULL;
-    return life && address - life->address < life->bytes ? life : NULL;
+        lives[0] =
+            covering(atomic_load_explicit(&cells->life[(address & ((1 << PAGE_BITS) - 1)) >> CELL_BITS],
+                                          memory_order_acquire),
+                     address);
+    if (page)
+        lives[1] = covering(atomic_load_explicit(&page->whole, memory_order_acquire), address);
+}
+
+static bool has_ended(const struct ms_life *life)
+{
+    return atomic_load_explicit(&life->ended, memory_order_acquire) != 0;
+}
+
+/* The life at an address, if there is one. */
+static struct ms_life *find(uint64_t address)
+{
+    struct ms_life *lives[2];
+    lives_at(address, lives);
+    if (lives[0] && !has_ended(lives[0]))
+        return lives[0];
+    return lives[1] && !has_ended(lives[1]) ? lives[1] : NULL;
+}
+
+/* The one that ended there last, if none lives. */
+static struct ms_life *find_ended(uint64_t address)
+{
+    struct ms_life *lives[2];
+    lives_at(address, lives);
+    if ((lives[0] && !has_ended(lives[0])) || (lives[1] && !has_ended(lives[1])))
+        return NULL;
+    if (lives[0] && lives[1])
+        return get(&lives[0]->ended) > get(&lives[1]->ended) ? lives[0] : lives[1];
+    return lives[0] ? lives[0] : lives[1];
 }
 
 /* --- lives ---------------------------------------------------------------------------------------------- */
@@ -293,16 +327,41 @@ static void settle(struct ms_life *life, const struct ms_uses *uses)
         atomic_fetch_or_explicit(&life->flags, MS_LIFE_UNREAD, memory_order_relaxed);
 }
 
-void ms_uses_ended(uint32_t slot, const struct ms_block *block)
+void ms_uses_ended(uint32_t slot)
 {
     uint32_t number = ids ? atomic_exchange_explicit(&ids[slot], 0, memory_order_relaxed) : 0;
     struct ms_life *life = number ? life_at(number - 1) : NULL;
     if (!life)
         return;
-    if (block->space == MS_SPACE_ADDRESS && block->bytes)
-        set_range(block->key, block->bytes, number, 0);
     settle(life, counts());
     atomic_store_explicit(&life->ended, ms_uses_number(), memory_order_release);
+}
+
+void ms_uses_freed(uint64_t address, ms_stack_id stack)
+{
+    struct ms_life *life = find_ended(address);
+    if (life && life->address == address)
+        life->freed_stack = stack;
+}
+
+uint64_t ms_uses_latest(void)
+{
+    return get(&numbers);
+}
+
+bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+{
+    const struct ms_life *life = find_ended(address);
+    if (!life || get(&life->ended) > begun)
+        return false;
+    *misfree_p = (struct ms_misfree){.given = address,
+                                     .begin = life->address,
+                                     .bytes = life->bytes,
+                                     .site = life->site,
+                                     .device = life->device,
+                                     .space = MS_SPACE_ADDRESS,
+                                     .freed_stack = life->freed_stack};
+    return true;
 }
 
 bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t flags)

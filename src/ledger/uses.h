@@ -45,7 +45,8 @@ struct ms_life {
     uint32_t unread; /* launches that could not be read, before it */
     int16_t device;
     uint8_t kind;
-    uint8_t unused[5];
+    uint8_t unused;
+    ms_stack_id freed_stack; /* of the free, where it was the pool's; 0 */
 };
 _Static_assert(sizeof(struct ms_life) == MS_TABLE_LIVES_ROW_BYTES, "a row of the ledger");
 
@@ -68,8 +69,16 @@ void ms_uses_reset(void);
 
 /** A block appeared in slot `slot` of the table of blocks, or goes from there; with its lane locked. */
 void ms_uses_born(uint32_t slot, const struct ms_block *block);
-void ms_uses_ended(uint32_t slot, const struct ms_block *block);
+void ms_uses_ended(uint32_t slot);
 
+/** A block of the pool's that began here was freed, by this stack. Before anybody else can have the address.
+ */
+void ms_uses_freed(uint64_t address, ms_stack_id stack);
+/** The number of the latest event; what has ended before has a lower one. */
+uint64_t ms_uses_latest(void);
+/** What lived at `address` last, if that ended before `begun` and nothing lives there now: what a use of it
+ * is told by. False if there is none. */
+bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p);
 /** The next number: one for each call that uses memory. */
 uint64_t ms_uses_number(void);
 /** `bytes` from `address` on are used, by the call of that number; UINT64_MAX: nobody knows how many. `flags`

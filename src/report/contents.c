@@ -14,6 +14,13 @@ static struct ms_snapshot snapshot;
 static struct ms_report_stacks stacks;
 static struct ms_out out;
 
+static void mention_misfree(const struct ms_misfree_row *row)
+{
+    ms_report_stacks_mention(&stacks, row->stack);
+    if (row->rule > MS_MISFREE_INTERIOR)
+        ms_report_stacks_mention(&stacks, (ms_stack_id)row->block_bytes);
+}
+
 static void mention_stacks(void)
 {
     if (ms_report_stacks_open(&stacks) != 0)
@@ -23,14 +30,13 @@ static void mention_stacks(void)
     for (unsigned i = 0; i < snapshot.events.oom_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
     for (unsigned i = 0; i < snapshot.misfree_count; i++)
-        ms_report_stacks_mention(&stacks, snapshot.misfrees[i].stack);
+        mention_misfree(&snapshot.misfrees[i]);
     for (uint32_t i = 0; i < snapshot.taker_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.takers[i].stack);
     ms_report_stacks_number(&stacks);
 }
 
-int ms_report_contents(int fd, enum ms_end_reason reason, int code, bool at_rest,
-                       uint64_t *late_frees_at_p)
+int ms_report_contents(int fd, enum ms_end_reason reason, int code, bool at_rest, uint64_t *late_frees_at_p)
 {
     struct ms_report_input input = {
         .snapshot = &snapshot,

@@ -28,12 +28,11 @@ static const struct rule {
 };
 
 /* The rules of enum ms_finding_many. */
-static const char *const many_names[MS_MANY_COUNT] = {
-    [MS_MANY_LEAK] = "leak",
-    [MS_MANY_GROWTH] = "growth",
-    [MS_MANY_TEMPORARY] = "temporary_vendor_calls",
-    [MS_MANY_IMPORTS] = "imports_open",
-    [MS_MANY_REGISTRATIONS] = "registrations_left"};
+static const char *const many_names[MS_MANY_COUNT] = {[MS_MANY_LEAK] = "leak",
+                                                      [MS_MANY_GROWTH] = "growth",
+                                                      [MS_MANY_TEMPORARY] = "temporary_vendor_calls",
+                                                      [MS_MANY_IMPORTS] = "imports_open",
+                                                      [MS_MANY_REGISTRATIONS] = "registrations_left"};
 
 static const struct rule *rule_of(const char *name)
 {
@@ -215,7 +214,9 @@ static json_t *without_explained(const struct ms_report *report, json_t *rows)
 
 const char *ms_finding_deed(const json_t *row)
 {
-    return strcmp(ms_report_text(row, "rule"), "out_of_memory") ? "freed" : "asked for";
+    const char *rule = ms_report_text(row, "rule");
+
+    return !strcmp(rule, "out_of_memory") ? "asked for" : !strcmp(rule, "use_after_free") ? "used" : "freed";
 }
 
 static int weight(const json_t *row)

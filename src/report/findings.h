@@ -13,7 +13,7 @@
  * rules, errors first, then by bytes. May be done again. */
 void ms_findings_tell(struct ms_report *report);
 
-/** What the call did that a finding has an `api` of: "freed", or "asked for". */
+/** What the call did that a finding has an `api` of: "freed", "used", or "asked for". */
 const char *ms_finding_deed(const json_t *row);
 
 /* --- for the rules alone (findings_rules.c, findings_contexts.c) -------------------------------------- */

@@ -1,5 +1,5 @@
 /* json_misfrees.c - findings about refused frees: of what had been freed before, and of the inside of a
- * block.
+ * block; and about uses of what was freed.
  *
  * Floor 4. One for each pair of places, and one for each rule of what found no row of its own
  * (misfrees.h). */
@@ -39,12 +39,37 @@ static void write_block(const struct ms_misfree_row *row, const struct ms_site *
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
+static bool is_use(const struct ms_misfree_row *row)
+{
+    return row->rule == MS_MISFREE_USED || row->rule == MS_MISFREE_GIVEN;
+}
+
+static void write_use(const struct ms_misfree_row *row, const struct ms_site *site, char *text, size_t bytes)
+{
+    const char *what = row->rule == MS_MISFREE_GIVEN ? "was given" : "used";
+    unsigned long long count = row->count;
+    char size[MS_SIZE_BYTES];
+    ms_size_write(row->bytes, size, sizeof size);
+    if (row->api == UINT16_MAX)
+        snprintf(text, bytes, "%llu more from other places: memory that had been freed %s", count, what);
+    else
+        snprintf(text, bytes, "%s %s memory that had been freed%s: %s0x%llx, %llu bytes into %s from %s",
+                 ms_events_api_name(row->api), what, count > 1 ? ", again and again" : "",
+                 count > 1 ? "first " : "", (unsigned long long)row->given,
+                 (unsigned long long)(row->given - row->begin), size,
+                 site ? ms_events_api_name(site->api) : "an unknown place");
+}
+
 static void write_message(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
                           size_t bytes)
 {
     bool is_double = row->rule == MS_MISFREE_DOUBLE;
     unsigned long long count = row->count;
     char block[160];
+    if (is_use(row)) {
+        write_use(row, site, text, bytes);
+        return;
+    }
     if (row->api == UINT16_MAX) {
         snprintf(text, bytes, "%llu more from other places: %s", count,
                  is_double ? "blocks that had been freed before" : "addresses inside a block");
@@ -59,6 +84,22 @@ static void write_message(const struct ms_misfree_row *row, const struct ms_site
                  is_double ? "a block that had been freed before" : "an address inside a block", block);
 }
 
+static const char use_advice[] = "whoever is given the memory next finds it changed, or changes it; the "
+                                 "driver itself would have given it back, "
+                                 "and such a call fails or breaks the context: free it behind its last use";
+static const struct {
+    const char *name, *advice;
+} rules[] = {
+    [MS_MISFREE_DOUBLE] = {"double_free",
+                           "it was refused and changed nothing; had the address been given out again "
+                           "meanwhile, it would have freed somebody else's block: free each block once"},
+    [MS_MISFREE_INTERIOR] = {"interior_free",
+                             "it was refused, and the block is still there: free the address "
+                             "that the allocation returned"},
+    [MS_MISFREE_USED] = {"use_after_free", use_advice},
+    [MS_MISFREE_GIVEN] = {"use_after_free", use_advice},
+};
+
 static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_input *input)
 {
     uint32_t place = ms_snapshot_place(input->snapshot, row->site);
@@ -66,26 +107,24 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
         place < input->snapshot->site_count ? &input->snapshot->sites[place].site : NULL;
     char message[400];
     write_message(row, site, message, sizeof message);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:I}", "rule",
-                             row->rule == MS_MISFREE_DOUBLE ? "double_free" : "interior_free", "severity",
-                             "error", "confidence", "exact", "bytes", (json_int_t)row->bytes);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:I}", "rule", rules[row->rule].name, "severity", "error", "confidence",
+                  row->rule == MS_MISFREE_GIVEN ? "inferred" : "exact", "bytes", (json_int_t)row->bytes);
     if (site)
         json_object_set_new(json, "site", json_integer((json_int_t)place));
     if (row->device >= 0)
         ms_json_set_device(json, row->device);
     json_object_set_new(json, "message", json_string(message));
-    json_object_set_new(json, "advice",
-                        json_string(row->rule == MS_MISFREE_DOUBLE
-                                        ? "it was refused and changed nothing; had the address been given "
-                                          "out again meanwhile, it would "
-                                          "have freed somebody else's block: free each block once"
-                                        : "it was refused, and the block is still there: free the address "
-                                          "that the allocation returned"));
+    json_object_set_new(json, "advice", json_string(rules[row->rule].advice));
     json_object_set_new(json, "t_ns", json_integer((json_int_t)row->t_ns));
     json_object_set_new(json, "count", json_integer((json_int_t)row->count));
     if (row->api != UINT16_MAX) {
         json_object_set_new(json, "api", json_string(ms_events_api_name(row->api)));
         json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(input->stacks, row->stack)));
+        if (is_use(row) && row->block_bytes)
+            json_object_set_new(
+                json, "freed_stack",
+                json_integer(ms_report_stacks_at(input->stacks, (ms_stack_id)row->block_bytes)));
     }
     return json;
 }

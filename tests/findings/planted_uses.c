@@ -120,6 +120,49 @@ SCENE freed_late_by_kernel(bool clean)
     MUST(cudaFree(output));
 }
 
+/* The twin uses it first. */
+SCENE used_after_free(bool clean)
+{
+    void *block = NULL;
+
+    MUST(cudaMalloc(&block, MIB));
+    if (!clean)
+        MUST(cudaFree(block));
+    MUST(cudaMemset((char *)block + 4096, 1, MIB / 2));
+    if (clean)
+        MUST(cudaFree(block));
+}
+
+SCENE used_after_free_by_copy(bool clean)
+{
+    static char host[4096];
+    void *block = NULL;
+
+    MUST(cudaMallocAsync(&block, MIB, NULL));
+    MUST(cudaMemsetAsync(block, 1, MIB, NULL));
+    if (!clean)
+        MUST(cudaFreeAsync(block, NULL));
+    MUST(cudaMemcpyAsync(host, block, sizeof host, cudaMemcpyDeviceToHost, NULL));
+    if (clean)
+        MUST(cudaFreeAsync(block, NULL));
+    MUST(cudaDeviceSynchronize());
+}
+
+SCENE used_after_free_by_kernel(bool clean)
+{
+    void *block = NULL;
+
+    load_kernels();
+    MUST(cudaMalloc(&block, BLOCK));
+    launch_fill(block, NULL);
+    if (!clean)
+        MUST(cudaFree(block));
+    launch_fill(block, NULL);
+    MUST(cudaDeviceSynchronize());
+    if (clean)
+        MUST(cudaFree(block));
+}
+
 SCENE freed_late_in_stream(bool clean)
 {
     void *input = NULL, *output = NULL;
