@@ -170,7 +170,7 @@ ledger() {
     [ "$(stat -c %a "$ledger.json")" = 600 ]
     mkfifo ledgers/memshim-2-2.ledger
     try recover ledgers
-    refused 2 "memshim-2-2.ledger"
+    refused 2 "no ledger of yours" "ledgers"
 }
 
 @test "the library's report and trace are their owner's, carry the run's number, and do not replace each other" {
