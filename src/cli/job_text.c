@@ -137,17 +137,25 @@ static void put_outlier(FILE *out, const struct ms_job *job, const struct ms_job
     fputc('\n', out);
 }
 
+void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most)
+{
+    size_t shown = job->outlier_count < most ? job->outlier_count : most;
+
+    fprintf(out, "%zu stand%s out\n", job->outliers_all, job->outliers_all == 1 ? "s" : "");
+    for (size_t i = 0; i < shown; i++)
+        put_outlier(out, job, &job->outliers[i]);
+    if (job->outliers_all > shown)
+        fprintf(out, "  %zu more\n", job->outliers_all - shown);
+}
+
 void ms_job_put_text(FILE *out, const struct ms_job *job)
 {
-    fprintf(out, "%zu process%s; fullest %s\n", job->rank_count, job->rank_count == 1 ? "" : "es",
+    fprintf(out, "%zu process%s; fullest %s; ", job->rank_count, job->rank_count == 1 ? "" : "es",
             name_of(&job->ranks[job->shown_rank]).text);
+    ms_job_put_outliers(out, job, SIZE_MAX);
+    fputc('\n', out);
     put_figures(out, job);
     put_groups(out, job);
     put_named(out, job, MS_JOB_OWNERS, "by owner, at the peak of a device:");
     put_named(out, job, MS_JOB_PHASES, "by phase, its largest peak:");
-    fprintf(out, "\n%zu stand%s out\n", job->outliers_all, job->outliers_all == 1 ? "s" : "");
-    for (size_t i = 0; i < job->outlier_count; i++)
-        put_outlier(out, job, &job->outliers[i]);
-    if (job->outliers_all > job->outlier_count)
-        fprintf(out, "  %zu more\n", job->outliers_all - job->outlier_count);
 }

@@ -3,12 +3,14 @@
  * Floor 5. Peaks are never added up: those of processes, and of devices, were at times of their own. So a
  * process counts by its fullest device, and a job by the fullest process. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/job.h"
 #include "cli/summary.h"
 #include "report/leak_class.h"
 #include "report/text.h"
 
+enum { OUTLIERS_SHOWN = 1, JOB_MOST = 4096 };
 enum { LINES = 5 }; /* of many processes the fullest, and the emptiest */
 
 struct process {
@@ -104,6 +106,45 @@ static void put_merged(FILE *out, const struct ms_report *report)
     ms_job_close(&job);
 }
 
+/* Whether two reports are of one process, or one of them is of a job: then they are no job's. */
+static bool are_a_job(const struct ms_report *reports, size_t count)
+{
+    static const char *const keys[] = {"pid", "start_unix_ns"};
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *run = json_object_get(reports[i].root, "run");
+
+        if (json_object_get(reports[i].root, "job"))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            const json_t *other = json_object_get(reports[k].root, "run");
+
+            if (ms_report_int(run, keys[0]) == ms_report_int(other, keys[0]) &&
+                ms_report_int(run, keys[1]) == ms_report_int(other, keys[1]) &&
+                !strcmp(ms_report_text(run, "host"), ms_report_text(other, "host")))
+                return false;
+        }
+    }
+    return count <= JOB_MOST;
+}
+
+/* Who stands out comes first, with the line that makes it so. */
+static void put_outliers(FILE *out, const struct ms_report *reports, size_t count)
+{
+    struct ms_job job = {.shown = NULL};
+    size_t taken = 0;
+
+    if (!are_a_job(reports, count))
+        return;
+    while (taken < count && ms_job_take(&job, (struct ms_report *)&reports[taken]) == 0)
+        taken++;
+    if (taken == count && ms_job_finish(&job) == 0 && job.outliers_all) {
+        ms_job_put_outliers(out, &job, OUTLIERS_SHOWN);
+        fputc('\n', out);
+    }
+    ms_job_close(&job);
+}
+
 void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, size_t count)
 {
     struct process *processes = count > 1 ? calloc(count, sizeof(*processes)) : NULL;
@@ -123,6 +164,7 @@ void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, si
     for (size_t i = 0; i < count; i++)
         processes[i] = measure(&reports[i], i);
     qsort(processes, count, sizeof(*processes), by_peak);
+    put_outliers(out, reports, count);
     fprintf(out, "%-16s %11s %11s %11s  %-8s report\n", "process", "peak", "reserved", "leaked", "device");
     for (size_t i = 0; i < count; i++) {
         if (i < LINES - 1 || i == count - 1)
