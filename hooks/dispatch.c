@@ -449,6 +449,8 @@ void ms_call_begin(struct ms_call *call)
     }
     if (classes[class].before)
         classes[class].before(call);
+    if (call->records)
+        ms_serve_before_growth(call);
     ms_guard_leave();
     errno = call->section.saved_errno;
 }

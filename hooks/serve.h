@@ -129,6 +129,9 @@ struct ms_oom_asked {
 /** What the pool and the driver know about the lack of it. */
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked);
 
+/** Before the vendor is asked for memory that is not served: what the pool keeps goes back as far as the
+ * program would have had that to itself natively. In a section; calls the vendor. */
+void ms_serve_before_growth(const struct ms_call *call);
 /** The driver has refused a call for want of memory. True if some was given back, and it is
  * worth asking again: until it is false, or the driver has some. `room` is zeroed before the first time. */
 bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,

@@ -15,14 +15,10 @@
 
 enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
 
-/* How much may wait: no more than is live, and MEMSHIM_KEEP beyond it. A program that frees all of it and
- * asks for it again in each round would make calls of the vendor's all the time: so what had to go and was
- * asked for again is learned. */
 struct device {
     struct ms_pool_record record;
     uint64_t total_bytes; /* of the device, for shares of it */
     bool asked;           /* ... and whether it was asked; once, whatever it says */
-    uint64_t evicted_bytes, learned_bytes;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
@@ -163,20 +159,13 @@ static uint64_t total_of(const struct ms_gpu *gpu, int device)
     return description.total_bytes;
 }
 
-/* What waits beyond the bound goes, the longest first. */
+/* What waits beyond MEMSHIM_KEEP goes, the longest first. */
 static void keep_bound(const struct ms_gpu *gpu, int device)
 {
-    uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), live = ms_ledger_live(device),
-             gone = 0;
+    uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), gone = 0;
 
-    ms_lock(&lock);
-    keep += devices[device].learned_bytes;
-    ms_unlock(&lock);
-    while (ms_whole_bytes(device) > live + keep && evict(device, &gone))
+    while (ms_whole_bytes(device) > keep && evict(device, &gone))
         ;
-    ms_lock(&lock);
-    devices[device].evicted_bytes += gone;
-    ms_unlock(&lock);
 }
 
 /* --- a rest --- */
@@ -212,17 +201,6 @@ void ms_whole_end_rest(const struct ms_gpu *gpu)
         if (device >= 0 && ms_whole_bytes(device))
             rest_device(gpu, device);
     }
-}
-
-/* The vendor made one: would it have been here, had it been kept? */
-static void learn(int device, uint64_t bytes)
-{
-    ms_lock(&lock);
-    struct device *d = &devices[device];
-    uint64_t missed = bytes < d->evicted_bytes ? bytes : d->evicted_bytes;
-    d->evicted_bytes -= missed;
-    d->learned_bytes += missed;
-    ms_unlock(&lock);
 }
 
 /* --- the calls --- */
@@ -281,10 +259,8 @@ void ms_whole_create_end(struct ms_call *call, int status)
     if (status != 0)
         return;
     ms_handle_created(call);
-    if (!call->answered && ms_whole_key_of(call, &key)) {
-        learn(key.device, key.bytes);
+    if (!call->answered && ms_whole_key_of(call, &key))
         count(key.device, MISSED, key.bytes);
-    }
 }
 
 void ms_whole_refuse(struct ms_call *call)

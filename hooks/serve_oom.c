@@ -173,6 +173,22 @@ static int device_of(unsigned class, const struct ms_gpu *gpu, const struct ms_a
     return ms_gpu_current(gpu, &context);
 }
 
+/* A buffer of another library's has had room made for it before the library asks the driver. */
+void ms_serve_before_growth(const struct ms_call *call)
+{
+    const struct ms_call *outer = ms_thread.outermost;
+    unsigned class = ms_rows[call->row]->class;
+    int device;
+
+    if (call->answered || !call->args.bytes || !ms_families[ms_rows[call->row]->api].vendor ||
+        !ms_serve_is_on() || !needs_room(class, &call->args) ||
+        (outer && ms_rows[outer->row]->class == MS_CLASS_BUFFER_ALLOC))
+        return;
+    device = device_of(class, call->gpu, &call->args);
+    if (device >= 0 && could_hold(call->gpu, device, call->args.bytes, 0))
+        ms_keep_before_followed(device, call->args.bytes);
+}
+
 /* What the pool keeps for later goes back, and what the vendor's own free would have waited for is waited for
  * now. */
 bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,

@@ -232,7 +232,7 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes)
     return grown;
 }
 
-uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
+uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = 0, before;
     if (atomic_load_explicit(&heap->backing_state, memory_order_acquire) != MS_BACKING_ON)
@@ -245,7 +245,7 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed)
         uint64_t pages = most / page_bytes, short_of = ms_least(bytes - given, most),
                  wanted = ms_least(ms_round_up(short_of, page_bytes) / page_bytes, pages);
         ms_pages_collect(heap, &growth, wanted);
-        if (exceed && growth.moved < wanted)
+        if (growth.moved < wanted)
             ms_pages_collect_one(heap, &growth, wanted - growth.moved, pages - growth.moved);
         if (growth.source_count)
             ms_returns_begin(heap->device);

@@ -125,9 +125,9 @@ struct ms_backing *ms_backing_record(struct ms_heap *heap);
 struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** MEMSHIM_PREALLOC: so much is mapped and stays. False if it cannot be. No lock held. */
 bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
-/** Handles behind which nothing lies go back to the vendor, of `bytes` together; `exceed`: rather of more
- * than of less. The context must be quiet. Returns the bytes. No lock held. */
-uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes, bool exceed);
+/** Handles behind which nothing lies go back to the vendor, of `bytes` together, rather more than less. The
+ * context must be quiet. Returns the bytes. No lock held. */
+uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes);
 /** Whether a free run is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
 bool ms_backing_suits(const struct ms_run *run, uint64_t bytes);
 /** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the

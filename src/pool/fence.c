@@ -178,7 +178,6 @@ void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)
         return;
     ms_fence_retired(heap, mark);
     ms_keep_at_sync(heap);
-    ms_foreign_at_sync(heap);
 }
 
 uint64_t ms_pool_epoch(const struct ms_gpu *gpu, uint64_t context, int device)

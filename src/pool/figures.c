@@ -189,6 +189,14 @@ void ms_figures_changed_on(int device)
         ms_observer->figures(device, &sum);
 }
 
+uint64_t ms_figures_peak(int device)
+{
+    ms_lock(&ms_figures_lock);
+    uint64_t peak = ms_devices[device].peak_reserved_bytes;
+    ms_unlock(&ms_figures_lock);
+    return peak;
+}
+
 void ms_figures_changed(struct ms_heap *heap)
 {
     ms_figures_changed_on(heap->device);

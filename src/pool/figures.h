@@ -14,6 +14,8 @@ struct ms_request;
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
+/** What was reserved on the device at most. */
+uint64_t ms_figures_peak(int device);
 /** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in
  * the figures of this moment, of which the peak may be one, it counts as requested. Until ms_figures_arrived
  * of the same thread. */

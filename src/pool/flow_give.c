@@ -140,9 +140,10 @@ uint64_t ms_stream_reclaimable(int device)
     return bytes;
 }
 
-/* What is held beyond what is in use, the pool's own threshold and MEMSHIM_KEEP; of a pool that was
- * destroyed, what came home since its last block was freed. */
-static void settle(struct ms_mempool *pool)
+/* What is held beyond what is in use, the pool's own threshold and what others leave of MEMSHIM_KEEP; of a
+ * pool that was destroyed, what came home since its last block was freed. `left_p` is UINT64_MAX until it was
+ * asked for, and less by what stays here. */
+static void settle(struct ms_mempool *pool, uint64_t *left_p)
 {
     struct ms_flow *flow = ms_mempool_flows(pool);
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
@@ -153,19 +154,23 @@ static void settle(struct ms_mempool *pool)
         ms_flow_give_back(pool, UINT64_MAX);
     if (!flow || !handle)
         return;
-    if (keep < flow->heap->keep_bytes)
-        keep = flow->heap->keep_bytes;
-    if (held <= used || held - used <= keep || !ms_flow_give_back(pool, held - used - keep))
+    if (held <= used || held - used <= keep)
         return;
-    ms_mempool_trim_to(pool, used + keep);
+    if (*left_p == UINT64_MAX)
+        *left_p = ms_keep_left(pool->device);
+    keep = keep > *left_p ? keep : *left_p;
+    if (held - used > keep && ms_flow_give_back(pool, held - used - keep))
+        ms_mempool_trim_to(pool, used + keep);
+    *left_p -= ms_least(*left_p, ms_least(held - used, keep));
 }
 
 void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
 {
     struct ms_mempool *pool;
+    uint64_t left = UINT64_MAX;
     ms_returns_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device && pool->gpu == gpu)
-            settle(pool);
+            settle(pool, &left);
     }
 }

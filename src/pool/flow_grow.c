@@ -62,7 +62,7 @@ static bool try_with(struct ms_heap *heap)
     int status;
     struct ms_segment *page = figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before) &&
                                       figure(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used)
-                                  ? ms_segment_new(heap, MS_PAGE_BYTES, &status)
+                                  ? ms_segment_new(heap, MS_PAGE_BYTES, 0, &status)
                                   : NULL;
     if (!page)
         return false;
@@ -152,9 +152,10 @@ struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *requ
     uint64_t too_much = over(pool, bytes, heap->keep_bytes);
     if (too_much)
         atomic_fetch_add_explicit(&pool->churned, ms_flow_give_back(pool, too_much), memory_order_relaxed);
-    slot = ms_grow_by(heap, request, bytes, status_p);
+    ms_keep_before_followed(heap->device, bytes);
+    slot = ms_grow_by(heap, request, bytes, 0, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-        slot = ms_grow_by(heap, request, least, status_p);
+        slot = ms_grow_by(heap, request, least, 0, status_p);
     if (slot)
         ms_flow_note_hoards(heap->flow, least);
     return slot;

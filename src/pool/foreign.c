@@ -29,8 +29,6 @@ struct record {
 /* Of one device, since the beginning. */
 struct counts {
     uint64_t allocs, frees, hits, misses, made, unmade, trims;
-    uint64_t trimmed_bytes; /* at synchronisations, and not asked for again */
-    uint64_t extra_bytes;   /* kept beyond MEMSHIM_KEEP, since it was */
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
@@ -214,6 +212,7 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
         return false;
     }
     struct ms_gpu_description about;
+    ms_keep_before_followed(request->device, request->granted);
     struct ms_room room = {.ended = ms_returns_ended(request->device)};
     ms_device_grows(request->device, true);
     struct record *r = make(request, status_p);
@@ -227,11 +226,6 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     }
     struct counts *c = &counts[request->device];
     ms_lock(&lock);
-    if (c->trimmed_bytes) {
-        /* what went back at a synchronisation is wanted again: keep as much the next time */
-        c->extra_bytes += c->trimmed_bytes;
-        c->trimmed_bytes = 0;
-    }
     c->misses++;
     c->made++;
     bear(r, request, block_p);
@@ -375,9 +369,8 @@ void ms_foreign_spend(uint64_t address)
     ms_unlock(&lock);
 }
 
-/* The largest that is idle and no larger than `most`; a spent one whatever its size. It is the caller's then.
- * Lock held. */
-static struct record *victim(int device, uint64_t most)
+/* One that is idle: a spent one, or if `any` may go the largest. It is the caller's then. Lock held. */
+static struct record *victim(int device, bool any)
 {
     struct record *best = NULL;
     for (uint32_t i = 0; i < ms_foreign_count; i++) {
@@ -388,7 +381,7 @@ static struct record *victim(int device, uint64_t most)
             best = r;
             break;
         }
-        if (r->bytes <= most && (!best || r->bytes > best->bytes))
+        if (any && (!best || r->bytes > best->bytes))
             best = r;
     }
     if (best) {
@@ -408,14 +401,12 @@ static uint64_t idle_bytes(int device)
     return bytes;
 }
 
-/* `exceed`: also one that is larger than what is over. */
-static uint64_t give_back(int device, uint64_t keep_bytes, bool exceed)
+static uint64_t give_back(int device, uint64_t keep_bytes)
 {
     uint64_t given = 0;
     for (;;) {
         ms_lock(&lock);
-        uint64_t idle = idle_bytes(device), over = idle > keep_bytes ? idle - keep_bytes : 0;
-        struct record *r = victim(device, exceed && over ? UINT64_MAX : over);
+        struct record *r = victim(device, idle_bytes(device) > keep_bytes);
         ms_unlock(&lock);
         if (!r)
             break;
@@ -445,27 +436,7 @@ uint64_t ms_foreign_trim(int device, uint64_t keep_bytes)
             ms_pool_epoch_done(seen.context, seen.epoch, true);
     }
     settle(device);
-    return give_back(device, keep_bytes, true);
-}
-
-/* The program has waited for the heap's context. What is vacant in the heap counts towards MEMSHIM_KEEP. */
-void ms_foreign_at_sync(struct ms_heap *heap)
-{
-    int device = heap->device;
-    if (!ms_foreign_any() || !is_device(device))
-        return;
-    settle(device);
-    ms_lock(&heap->lock);
-    uint64_t keep =
-        heap->keep_bytes > heap->extents.vacant_bytes ? heap->keep_bytes - heap->extents.vacant_bytes : 0;
-    ms_unlock(&heap->lock);
-    ms_lock(&lock);
-    keep += counts[device].extra_bytes;
-    ms_unlock(&lock);
-    uint64_t given = give_back(device, keep, false);
-    ms_lock(&lock);
-    counts[device].trimmed_bytes += given;
-    ms_unlock(&lock);
+    return give_back(device, keep_bytes);
 }
 
 uint64_t ms_foreign_idle_bytes(int device)

@@ -82,7 +82,6 @@ struct ms_heap;
 /** The lock under which all of it changes: for stop.c. */
 bool ms_foreign_lock_within(unsigned timeout_ms);
 void ms_foreign_unlock(void);
-void ms_foreign_at_sync(struct ms_heap *heap);
 uint64_t ms_foreign_idle_bytes(int device);
 void ms_foreign_add_figures(int device, struct ms_pool_figures *sum);
 void ms_foreign_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);

@@ -51,9 +51,9 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
 }
 
 struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
-                           int *status_p)
+                           uint64_t asked, int *status_p)
 {
-    struct ms_segment *segment = ms_segment_new(heap, bytes, status_p);
+    struct ms_segment *segment = ms_segment_new(heap, bytes, asked, status_p);
     if (!segment)
         return NULL;
     ms_budget_grew(heap);
@@ -75,7 +75,7 @@ struct ms_slot *ms_grow_least(struct ms_heap *heap, const struct ms_request *req
     if (MS_UNLIKELY(ms_backing_on(heap)) && ((mapped = ms_backing_alloc(heap, request, status_p)) != NULL ||
                                              *status_p == CUDA_ERROR_OUT_OF_MEMORY))
         return mapped;
-    return ms_grow_by(heap, request, ms_request_pages(request), status_p);
+    return ms_grow_by(heap, request, ms_request_pages(request), 0, status_p);
 }
 
 struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
@@ -83,12 +83,18 @@ struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, 
     ms_lock(&heap->lock);
     uint64_t wanted = wanted_segment(heap, request);
     ms_unlock(&heap->lock);
-    ms_keep_before_growth(heap, wanted);
-    if (ms_backing_on(heap))
-        return ms_grow_least(heap, request, status_p);
-    struct ms_slot *slot = ms_grow_by(heap, request, wanted, status_p);
-    if (!slot && wanted > ms_request_pages(request) && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
-        slot = ms_grow_by(heap, request, ms_request_pages(request), status_p);
+    struct ms_slot *slot;
+    ms_device_ask(heap->device, request->requested, wanted);
+    ms_keep_before_growth(heap, !request->single && !request->large);
+    if (ms_backing_on(heap)) {
+        ms_device_answered(heap->device, wanted);
+        slot = ms_grow_least(heap, request, status_p);
+    } else {
+        slot = ms_grow_by(heap, request, wanted, wanted, status_p);
+        if (!slot && wanted > ms_request_pages(request) && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
+            slot = ms_grow_by(heap, request, ms_request_pages(request), 0, status_p);
+    }
+    ms_device_unask(heap->device, request->requested);
     return slot;
 }
 
@@ -106,11 +112,17 @@ void ms_grow_preallocated(struct ms_heap *heap)
     int status;
     if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
         return;
-    uint64_t asked = ms_policy->size_of('P', heap->total_bytes), bytes = ms_round_up(asked, MS_PAGE_BYTES);
+    uint64_t asked = ms_least(ms_policy->size_of('P', heap->total_bytes), heap->limit_bytes),
+             bytes = ms_round_up(asked, MS_PAGE_BYTES);
     bool sane = asked < UINT64_MAX - MS_PAGE_BYTES;
+    if (asked && ms_heap_gives_whole(heap)) {
+        ms_pool_warn("MEMSHIM_PREALLOC is left out: each block is an allocation of the driver's "
+                     "(MEMSHIM_PACK=none, MEMSHIM_IPC=native, or beside MPI)");
+        return;
+    }
     if (!asked || (sane && ms_backing_on(heap) && ms_backing_prealloc(heap, bytes)))
         return;
-    struct ms_segment *segment = sane ? ms_segment_new(heap, bytes, &status) : NULL;
+    struct ms_segment *segment = sane ? ms_segment_new(heap, bytes, 0, &status) : NULL;
     if (!segment) {
         say_not_preallocated(heap, asked);
         return;

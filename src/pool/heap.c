@@ -205,7 +205,6 @@ static void clear(struct ms_heap *heap)
     heap->budget = (struct ms_budget){0};
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);
     heap->peak_parts = (struct ms_pool_parts){0};
-    heap->trim_reserved_bytes = heap->keep_extra_bytes = 0;
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
     _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,

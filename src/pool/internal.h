@@ -74,9 +74,6 @@ struct ms_heap {
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
     struct ms_pool_parts peak_parts;
-    /* Giving back: see keep.c. */
-    uint64_t trim_reserved_bytes, keep_extra_bytes, keep_extra_ns;
-
     _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
     struct ms_cache cache;
 };
@@ -155,6 +152,11 @@ struct ms_device {
     _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
     _Atomic uint64_t changes;        /* of that: how many there were */
     _Atomic int32_t growing;         /* requests to the vendor whose memory no figure has yet */
+    /* What threads are about to ask of the vendor: for blocks that do not count as live yet, and as memory
+     * that is not in reserved_bytes yet. */
+    _Atomic uint64_t asked_live_bytes, asked_reserved_bytes;
+    /* Keeping and giving back: see keep.c. others_bytes is one more than the least that others had. */
+    _Atomic uint64_t peak_live_bytes, trimmed_bytes, learned_bytes, learned_ns, others_bytes;
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
@@ -163,6 +165,14 @@ struct ms_device {
     uint64_t coming_requested, coming_granted;
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
+
+/** Whether each block of the context's memory is to be an allocation of the vendor's. */
+static MS_INLINE bool ms_heap_gives_whole(const struct ms_heap *heap)
+{
+    return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED) ||
+                       ms_policy->pack == MS_POOL_PACK_NONE) &&
+           !heap->source->packed;
+}
 
 /* stop.c */
 /** What was over when the pool was stopped, or is now. */
@@ -173,8 +183,9 @@ extern const struct ms_extent_rules ms_extent_rules;
 
 /* segment.c */
 /** Calls the vendor, with no lock held. A segment is vacant, and comes with the heap's lock held, so that the
- * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. */
-struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p);
+ * caller is the first to use it; without one no lock is held and `status_p` is the vendor's. `asked`: what
+ * ms_device_ask counts of it, which is answered then. */
+struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, uint64_t asked, int *status_p);
 /** After ms_vacant_remove: unlinks it, under the heap's lock; then give it to the vendor without, as many as
  * there are. In a stream of the heap's own, polled for a while, so that the vendor's free waits for nothing;
  * with `quiet` what cannot go so by that free. What cannot go at all is vacant as it was. Returns the
@@ -195,6 +206,12 @@ void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
  * back. */
 bool ms_device_charge(int device, uint64_t bytes, uint64_t limit);
 void ms_device_refund(int device, uint64_t bytes);
+/** The calling thread is about to ask the vendor for `reserved` bytes, for a block of `live`, which others
+ * that decide at this moment count; until the memory was charged, or refused; until the block is live, or
+ * was refused. */
+void ms_device_ask(int device, uint64_t live, uint64_t reserved);
+void ms_device_answered(int device, uint64_t reserved);
+void ms_device_unask(int device, uint64_t live);
 /** From before the charge until the figures have it; pages that are given back one by one, too. */
 void ms_device_grows(int device, bool begins);
 /** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
@@ -235,10 +252,10 @@ struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_reques
 /* grow.c: no lock held; NULL with the vendor's status. */
 /** A block of more memory, as much as the heap should grow by. */
 struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** ... no more than the request needs; ... of a segment of `bytes`. */
+/** ... no more than the request needs; ... of a segment of `bytes`, of which `asked` was announced. */
 struct ms_slot *ms_grow_least(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
-                           int *status_p);
+                           uint64_t asked, int *status_p);
 /** MEMSHIM_PREALLOC, once in a heap's life. */
 void ms_grow_preallocated(struct ms_heap *heap);
 
@@ -246,16 +263,19 @@ void ms_grow_preallocated(struct ms_heap *heap);
 /** Vacant segments go back to the vendor, at least `bytes` if there are so many, if the context is quiet.
  * Returns the bytes. */
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
-/** The program waited for the context: what is idle goes back. */
+/** The program waited for the context: what is idle on its device goes back, but for MEMSHIM_KEEP. */
 void ms_keep_at_sync(struct ms_heap *heap);
+/** What MEMSHIM_KEEP leaves to the pools of a device, beside what contexts and buffers keep of it. */
+uint64_t ms_keep_left(int device);
 /** Whether something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** Memory is short on a device: what is idle in contexts goes back, then what streams keep, then other
  * libraries' buffers, until it comes to `bytes`; also what graphs may know, and without a quiet moment.
  * Returns the bytes. No lock held. */
 uint64_t ms_keep_make_room(int device, uint64_t bytes);
-/** Before `bytes` more are asked of the vendor: gives back what is too much. */
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes);
+/** Before the vendor is asked for what ms_device_ask has announced, as a chunk or for one block: gives back
+ * what is too much on the device, of whatever kind of memory. */
+void ms_keep_before_growth(struct ms_heap *heap, bool chunk);
 
 /* poison.c: no lock held. */
 /** False if the fill is still to come: the block may not be handed out. */

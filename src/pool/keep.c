@@ -11,6 +11,8 @@
  * heap learns to keep as much, and forgets it again after a minute in which it did not matter. */
 #include "config.h"
 
+#include <sched.h>
+
 #include "base/clock.h"
 #include "pool/backing.h"
 #include "pool/flow.h"
@@ -39,8 +41,7 @@ static struct ms_segment *victim(struct ms_heap *heap, uint64_t bytes)
     return largest;
 }
 
-static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct ms_segment **victims,
-                       uint64_t *chosen_p)
+static uint32_t choose(struct ms_heap *heap, uint64_t bytes, struct ms_segment **victims, uint64_t *chosen_p)
 {
     uint32_t count = 0;
     ms_lock(&heap->lock);
@@ -54,7 +55,7 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
     }
     while (count < VICTIMS && *chosen_p < bytes) {
         struct ms_segment *segment = victim(heap, bytes - *chosen_p);
-        if (!segment || (!exceed && segment->bytes > bytes - *chosen_p))
+        if (!segment)
             break;
         ms_vacant_remove(&heap->extents, segment);
         ms_segment_unlink(heap, segment);
@@ -68,21 +69,21 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, bool exceed, struct
 }
 
 /* `quiet`: else only what can go asynchronously. */
-static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool exceed, bool quiet)
+static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool quiet)
 {
     struct ms_segment *victims[VICTIMS];
     uint64_t given = 0, went;
     uint32_t count;
     do {
         uint64_t chosen = given;
-        count = choose(heap, bytes, exceed, victims, &chosen);
+        count = choose(heap, bytes, victims, &chosen);
         went = ms_segment_return(heap, victims, count, quiet);
         if (count)
             ms_returns_end(heap->device);
         given += went;
     } while (count == VICTIMS && went);
     if (given < bytes && quiet)
-        given += ms_backing_give_back(heap, bytes - given, exceed);
+        given += ms_backing_give_back(heap, bytes - given);
     if (given) {
         atomic_fetch_add_explicit(&heap->trims, 1, memory_order_relaxed);
         ms_figures_changed(heap);
@@ -107,7 +108,7 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 {
     if (!bytes || !any_may_go(heap) || (!quiet_known && !ms_fence_quiet(heap)))
         return 0;
-    return give_back(heap, bytes, true, true);
+    return give_back(heap, bytes, true);
 }
 
 /* ... and where it is not quiet, asynchronously, if the vendor can do that. */
@@ -115,63 +116,86 @@ static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = ms_keep_give_back(heap, bytes, false);
     if (given < bytes && !ms_fence_captured(heap))
-        given += give_back(heap, bytes - given, true, false);
+        given += give_back(heap, bytes - given, false);
     return given;
 }
 
-/* What should go back before `bytes` more are asked of the vendor: as much as would be reserved beyond what
- * ever was, or is live. Memory that was reserved once already costs a program nothing that it did not have
- * before, as long as no more is vacant than what is live and MEMSHIM_KEEP. Heap's lock held. */
-static uint64_t over_for(const struct ms_heap *heap, uint64_t bytes)
+/* --- before more is asked of the vendor --- */
+
+/* A device's bytes, of all heaps and all threads together. */
+struct standing {
+    uint64_t live;     /* of the program, and asked for at this moment; what its own pools hold they would
+                          hold natively, too */
+    uint64_t reserved; /* what the vendor gave, or is asked for */
+    uint64_t buffers;  /* other libraries' that nobody has */
+    uint64_t vacant;   /* those, and whole free segments of contexts */
+    uint64_t keep;     /* MEMSHIM_KEEP */
+};
+
+static struct standing standing_of(int device)
 {
-    uint64_t live = ms_heap_live(heap).requested + bytes, after = heap->reserved_bytes + bytes,
-             allowed = live > heap->peak_reserved_bytes ? live : heap->peak_reserved_bytes;
-    uint64_t over = after > allowed ? after - allowed : 0, most = live + heap->keep_bytes;
-    if (heap->extents.vacant_bytes > most && over < heap->extents.vacant_bytes - most)
-        over = heap->extents.vacant_bytes - most;
-    return over < heap->extents.vacant_bytes ? over : heap->extents.vacant_bytes;
+    struct ms_device *d = &ms_devices[device];
+    struct ms_pool_figures buffers = {0};
+    struct standing s = {0};
+    struct ms_heap *heap;
+    ms_foreign_add_figures(device, &buffers);
+    s.vacant = s.buffers = ms_foreign_idle_bytes(device);
+    s.live = atomic_load_explicit(&d->asked_live_bytes, memory_order_relaxed) + buffers.reserved_bytes -
+             ms_least(s.vacant, buffers.reserved_bytes);
+    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
+        if (atomic_load_explicit(&heap->device, memory_order_relaxed) != device)
+            continue;
+        uint64_t live = ms_heap_live(heap).requested;
+        ms_lock(&heap->lock);
+        s.keep = heap->keep_bytes;
+        s.live += heap->flow ? heap->reserved_bytes : live;
+        if (!heap->flow)
+            s.vacant +=
+                heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
+        ms_unlock(&heap->lock);
+    }
+    s.reserved = atomic_load_explicit(&d->reserved_bytes, memory_order_relaxed) +
+                 atomic_load_explicit(&d->asked_reserved_bytes, memory_order_relaxed);
+    return s;
 }
 
-void ms_keep_before_growth(struct ms_heap *heap, uint64_t bytes)
+/* What should go back before the vendor is asked: as much as would be reserved beyond what the program has
+ * then, or had at most, with a share of that for what lies free between blocks. For a chunk it is what was
+ * ever reserved instead: chunks that go back for smaller ones leave a full device in pieces that are too
+ * short for blocks of a middling size. No more may be vacant than what is live and MEMSHIM_KEEP; of other
+ * libraries' buffers, which are asked for by their size, as much as that stays. */
+static uint64_t over_for(int device, const struct standing *s, bool chunk)
 {
-    ms_lock(&heap->lock);
-    if (heap->trim_reserved_bytes && heap->reserved_bytes + bytes <= heap->trim_reserved_bytes) {
-        /* What was given back at a synchronisation is wanted again: keep it the next time. */
-        heap->keep_extra_bytes = heap->trim_reserved_bytes;
-        heap->keep_extra_ns = ms_clock_ns();
-        heap->trim_reserved_bytes = 0;
-    }
-    uint64_t over = over_for(heap, bytes);
-    bool leaving = heap->extents.leaving != NULL;
-    ms_unlock(&heap->lock);
-    if (over || leaving) /* the device may be busy with what needs none of it */
-        give_back_anyhow(heap, over ? over : 1);
+    struct ms_device *d = &ms_devices[device];
+    uint64_t peak = atomic_load_explicit(&d->peak_live_bytes, memory_order_relaxed);
+    while (peak < s->live &&
+           !atomic_compare_exchange_weak_explicit(&d->peak_live_bytes, &peak, s->live, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
+    uint64_t reserved_once = ms_figures_peak(device), live_once = peak + peak / MS_KEEP_PEAK_SHARE,
+             once = chunk ? reserved_once : ms_least(live_once, reserved_once),
+             allowed = s->live > once ? s->live : once, most = s->live + s->keep,
+             reserved = s->reserved - ms_least(ms_least(s->buffers, s->keep), s->reserved),
+             over = reserved > allowed ? reserved - allowed : 0,
+             idle = s->vacant > most ? s->vacant - most : 0;
+    return over > idle ? over : idle;
 }
 
-void ms_keep_at_sync(struct ms_heap *heap)
+/* Of all contexts but `own`, and of other libraries' buffers. */
+static uint64_t give_back_on(int device, const struct ms_heap *own, uint64_t bytes)
 {
-    uint64_t live = ms_heap_live(heap).requested, now = 0;
-    ms_lock(&heap->lock); /* another thread may be making the heap */
-    uint64_t allowed = live + heap->keep_bytes;
-    ms_limbo_retire(&heap->cache);
-    if (heap->keep_extra_bytes) {
-        now = ms_clock_ns();
-        if (now - heap->keep_extra_ns > MS_KEEP_FORGET_NS)
-            heap->keep_extra_bytes = 0;
-        else if (heap->keep_extra_bytes > allowed)
-            allowed = heap->keep_extra_bytes;
+    struct ms_heap *heap;
+    uint64_t given = 0;
+    for (uint32_t i = 0; given < bytes && (heap = ms_heap_visit(&i, device)) != NULL;) {
+        if (heap != own)
+            given += give_back_anyhow(heap, bytes - given);
+        ms_heap_leave(heap);
     }
-    uint64_t reserved = heap->reserved_bytes, over = reserved > allowed ? reserved - allowed : 0;
-    bool leaving = heap->extents.leaving != NULL;
-    ms_unlock(&heap->lock);
-    if (!over && !leaving)
-        return;
-    ms_lease_flush(&heap->cache);
-    uint64_t given = give_back(heap, over, false, true);
-    ms_lock(&heap->lock);
-    if (given && over && heap->trim_reserved_bytes < reserved)
-        heap->trim_reserved_bytes = reserved;
-    ms_unlock(&heap->lock);
+    if (given < bytes && ms_foreign_any()) {
+        uint64_t idle = ms_foreign_idle_bytes(device), more = bytes - given;
+        given += ms_foreign_trim(device, idle > more ? idle - more : 0);
+    }
+    return given;
 }
 
 /* What is free by now lies in segments, as far as nobody has to be waited for. */
@@ -181,6 +205,165 @@ static void gather(struct ms_heap *heap)
     ms_fence_poll(heap);
     ms_lease_flush(&heap->cache);
 }
+
+static void gather_on(int device, const struct ms_heap *waited_for)
+{
+    struct ms_heap *heap;
+    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+        if (heap == waited_for)
+            ms_lease_flush(&heap->cache);
+        else
+            gather(heap);
+        ms_heap_leave(heap);
+    }
+}
+
+/* What other threads have just freed is over in a moment, where the device has nothing to do; and what they
+ * give back is the vendor's soon, which would give other memory until then. False if nothing comes of it. */
+static bool wait_for_others(int device, struct ms_heap *own, uint64_t since)
+{
+    uint64_t ended = ms_returns_ended(device), waited = ms_clock_ns() - since;
+    while (ms_returns_under_way(device) ? waited < MS_RETURN_NS
+                                        : own && ms_fence_pending(own) && waited < MS_KEEP_LOOK_NS) {
+        sched_yield();
+        if ((own && ms_fence_poll(own)) || ms_returns_ended(device) != ended)
+            return true;
+        waited = ms_clock_ns() - since;
+    }
+    return false;
+}
+
+static void make_room(int device, struct ms_heap *own, bool chunk)
+{
+    uint64_t since = 0;
+    for (bool gathered = false;;) {
+        struct standing s = standing_of(device);
+        uint64_t over = over_for(device, &s, chunk);
+        /* No large segment goes back for a page or two of another kind of memory. */
+        if (over <= (own ? 0 : MS_KEEP_SLACK_BYTES))
+            return;
+        since = since ? since : ms_clock_ns();
+        /* Pages that are mapped are moved to where they are missing instead (backing.h). */
+        uint64_t given = own && !ms_backing_on(own) ? give_back_anyhow(own, over) : 0;
+        if (given < over)
+            given += give_back_on(device, own, over - given);
+        if (given)
+            continue;
+        if (gathered && !wait_for_others(device, own, since))
+            return;
+        gather_on(device, NULL);
+        gathered = true;
+    }
+}
+
+/* --- learning --- */
+
+/* What a wait gave back and is asked for again was worth keeping: as much as is reserved again. */
+static void learn(int device)
+{
+    struct ms_device *d = &ms_devices[device];
+    uint64_t trimmed = atomic_load_explicit(&d->trimmed_bytes, memory_order_relaxed),
+             reserved = atomic_load_explicit(&d->reserved_bytes, memory_order_relaxed) +
+                        atomic_load_explicit(&d->asked_reserved_bytes, memory_order_relaxed);
+    if (!trimmed)
+        return;
+    if (reserved > trimmed)
+        atomic_store_explicit(&d->trimmed_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&d->learned_bytes, ms_least(reserved, trimmed), memory_order_relaxed);
+    atomic_store_explicit(&d->learned_ns, ms_clock_ns(), memory_order_relaxed);
+}
+
+/* Nobody else has much of the device, or more than when that was asked first: what is neither free nor the
+ * pool's is this process's contexts and what the vendor gave it besides, or another process's. */
+static bool is_alone(struct ms_heap *heap)
+{
+    struct ms_device *d = &ms_devices[heap->device];
+    const struct ms_gpu *gpu = heap->gpu;
+    size_t free_bytes = 0, total_bytes = 0;
+    struct ms_visit visit;
+    if (!gpu->mem_get_info)
+        return false;
+    ms_visit_begin(&visit, gpu, heap->context);
+    bool known = gpu->mem_get_info(&free_bytes, &total_bytes) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
+    uint64_t ours = atomic_load_explicit(&d->reserved_bytes, memory_order_relaxed) + free_bytes,
+             others = total_bytes > ours ? total_bytes - ours : 0,
+             least = atomic_load_explicit(&d->others_bytes, memory_order_relaxed);
+    if (known && (!least || others + 1 < least))
+        atomic_store_explicit(&d->others_bytes, least = others + 1, memory_order_relaxed);
+    return known && others < least + MS_KEEP_OTHERS_BYTES && others <= total_bytes / MS_KEEP_OTHERS_SHARE;
+}
+
+/* What may stay reserved, as a loop has asked for it again and again; 0: MEMSHIM_KEEP alone counts. */
+static uint64_t learned(struct ms_heap *heap)
+{
+    struct ms_device *d = &ms_devices[heap->device];
+    uint64_t bytes = atomic_load_explicit(&d->learned_bytes, memory_order_relaxed),
+             since = atomic_load_explicit(&d->learned_ns, memory_order_relaxed);
+    if (!bytes || ms_policy->keep_is_set)
+        return 0;
+    if (ms_clock_ns() - since <= MS_KEEP_FORGET_NS && is_alone(heap))
+        return bytes;
+    atomic_store_explicit(&d->learned_bytes, 0, memory_order_relaxed);
+    return 0;
+}
+void ms_keep_before_growth(struct ms_heap *heap, bool chunk)
+{
+    learn(heap->device);
+    ms_lock(&heap->lock);
+    bool leaving = heap->extents.leaving != NULL;
+    ms_unlock(&heap->lock);
+    if (leaving)
+        give_back_anyhow(heap, 1);
+    make_room(heap->device, heap, chunk);
+}
+
+void ms_keep_before_followed(int device, uint64_t bytes)
+{
+    if (!atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed))
+        return;
+    ms_device_ask(device, bytes, bytes);
+    make_room(device, NULL, false);
+    ms_device_answered(device, bytes);
+    ms_device_unask(device, bytes);
+}
+
+/* --- when the program has waited --- */
+
+/* Whole free segments beyond MEMSHIM_KEEP, or beyond what was learned. */
+static uint64_t over_at_sync(struct ms_heap *heap, const struct standing *s)
+{
+    uint64_t over = s->vacant > s->keep ? s->vacant - s->keep : 0, most = over ? learned(heap) : 0,
+             beyond = s->reserved > most ? s->reserved - most : 0;
+    return most && beyond < over ? beyond : over;
+}
+
+void ms_keep_at_sync(struct ms_heap *heap)
+{
+    int device = heap->device;
+    ms_lock(&heap->lock); /* another thread may be making the heap */
+    ms_limbo_retire(&heap->cache);
+    bool leaving = heap->extents.leaving != NULL;
+    ms_unlock(&heap->lock);
+    struct standing s = standing_of(device);
+    if (s.reserved <= s.live + s.keep && !leaving)
+        return;
+    gather_on(device, heap);
+    s = standing_of(device);
+    uint64_t over = over_at_sync(heap, &s), given = over || leaving ? give_back(heap, over, true) : 0;
+    if (given < over)
+        given += give_back_on(device, heap, over - given);
+    if (given && atomic_load_explicit(&ms_devices[device].trimmed_bytes, memory_order_relaxed) < s.reserved)
+        atomic_store_explicit(&ms_devices[device].trimmed_bytes, s.reserved, memory_order_relaxed);
+}
+
+uint64_t ms_keep_left(int device)
+{
+    struct standing s = standing_of(device);
+    return s.keep > s.vacant ? s.keep - s.vacant : 0;
+}
+
+/* --- where memory is short --- */
 
 uint64_t ms_keep_make_room(int device, uint64_t bytes)
 {

@@ -166,8 +166,7 @@ static struct ms_slot *out_of_a_chunk(struct climb *c)
 {
     struct ms_heap *heap = c->heap;
     const struct ms_request *request = c->request;
-    if ((!request->single && !request->large) || ms_policy->pack == MS_POOL_PACK_NONE ||
-        __atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED))
+    if ((!request->single && !request->large) || ms_heap_gives_whole(heap))
         return NULL;
     ms_lock(&heap->lock);
     struct ms_slot *slot = ms_run_take_for(&heap->extents, request);

@@ -26,12 +26,6 @@ static void tell_of_sickness(struct ms_heap *heap)
             "pool: a call to the driver failed with an error that stays; its context is not served any more");
 }
 
-/* Of a context's memory each block is to be an allocation of the vendor's. */
-static MS_INLINE bool is_export_whole(const struct ms_heap *heap)
-{
-    return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED)) && !heap->source->packed;
-}
-
 /* What a block of `bytes` is aligned to in this heap. In a range, only what is made of whole pages gains by
  * lying on them; of its pools the driver promises no more than a step. */
 static MS_INLINE uint64_t align_of(const struct ms_heap *heap, uint64_t bytes)
@@ -52,8 +46,8 @@ static MS_INLINE uint64_t step_of(const struct ms_heap *heap, uint64_t bytes)
 /* False if the vendor should answer as it stands. */
 static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, struct ms_request *request)
 {
-    bool whole = is_export_whole(heap);
-    if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole && ms_policy->pack != MS_POOL_PACK_NONE)) {
+    bool whole = ms_heap_gives_whole(heap);
+    if (MS_LIKELY(bytes <= MS_SLAB_MAX_BYTES && !whole)) {
         uint32_t class_index = ms_slab_class(bytes);
         *request = (struct ms_request){.requested = bytes,
                                        .granted = ms_slab_bytes(class_index),
@@ -66,8 +60,7 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
                          vendor packs them itself */
     bool large = ms_policy->pack != MS_POOL_PACK_ALL && bytes >= heap->single_min_bytes &&
                  !heap->source->packed && !ms_backing_on(heap);
-    bool single = whole || ms_policy->pack == MS_POOL_PACK_NONE ||
-                  (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
+    bool single = whole || (large && __atomic_load_n(&ms_policy->large_whole, __ATOMIC_RELAXED));
     *request =
         (struct ms_request){.requested = bytes, .class_index = MS_NO_CLASS, .large = large, .single = single};
     request->granted = ms_round_up(bytes, single || large ? MS_PAGE_BYTES : step_of(heap, bytes));

@@ -255,6 +255,9 @@ struct ms_room {
  * for, and what another thread is just giving back. Whether the vendor is to be asked again; if not there is
  * no more to come. No lock held; may sleep. */
 bool ms_room_make(int device, bool wait, struct ms_room *room);
+/** Before the vendor is asked for `bytes` of memory that is not served: what is vacant goes back, as far as
+ * the device would lack it natively, too. No lock held; calls the vendor, waits for no work. */
+void ms_keep_before_followed(int device, uint64_t bytes);
 
 /** Nothing in the pool changes until ms_pool_go, which the same thread calls soon: its figures (here and in
  * stream.h) and its pieces are of one moment then, and asking for them takes no lock. Calls of other threads

@@ -132,6 +132,12 @@ bool ms_returns_since(int device, uint64_t ended_before)
     return atomic_load_explicit(&begun[device], memory_order_relaxed) - own != ended_before;
 }
 
+bool ms_returns_under_way(int device)
+{
+    return atomic_load_explicit(&begun[device], memory_order_relaxed) !=
+           atomic_load_explicit(&ended[device], memory_order_relaxed);
+}
+
 void ms_returns_died(struct ms_stream *stream)
 {
     if (stream->returning)

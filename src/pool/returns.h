@@ -36,5 +36,7 @@ void ms_returns_end(int device);
  * way. */
 uint64_t ms_returns_ended(int device);
 bool ms_returns_since(int device, uint64_t ended_before);
+/** Whether some thread is at it. */
+bool ms_returns_under_way(int device);
 
 #endif

@@ -172,6 +172,22 @@ void ms_device_refund(int number, uint64_t bytes)
     atomic_fetch_add_explicit(&device->changes, bytes != 0, memory_order_seq_cst);
 }
 
+void ms_device_ask(int number, uint64_t live, uint64_t reserved)
+{
+    atomic_fetch_add_explicit(&ms_devices[number].asked_live_bytes, live, memory_order_relaxed);
+    atomic_fetch_add_explicit(&ms_devices[number].asked_reserved_bytes, reserved, memory_order_relaxed);
+}
+
+void ms_device_answered(int number, uint64_t reserved)
+{
+    atomic_fetch_sub_explicit(&ms_devices[number].asked_reserved_bytes, reserved, memory_order_relaxed);
+}
+
+void ms_device_unask(int number, uint64_t live)
+{
+    atomic_fetch_sub_explicit(&ms_devices[number].asked_live_bytes, live, memory_order_relaxed);
+}
+
 void ms_device_grows(int number, bool begins)
 {
     atomic_fetch_add_explicit(&ms_devices[number].growing, begins ? 1 : -1, memory_order_seq_cst);
@@ -233,11 +249,13 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
 }
 
 /* With the heap's lock held: nobody else takes it first. */
-static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, int *status_p)
+static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint64_t asked, int *status_p)
 {
     struct ms_segment *segment = ms_table_segment();
+    bool charged = segment && ms_device_charge(heap->device, bytes, heap->limit_bytes);
+    ms_device_answered(heap->device, asked);
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!segment || !ms_device_charge(heap->device, bytes, heap->limit_bytes)) {
+    if (!charged) {
         if (segment)
             ms_table_drop_segment(segment);
         return NULL;
@@ -269,10 +287,10 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, int 
     return segment;
 }
 
-struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, int *status_p)
+struct ms_segment *ms_segment_new(struct ms_heap *heap, uint64_t bytes, uint64_t asked, int *status_p)
 {
     ms_device_grows(heap->device, true);
-    struct ms_segment *segment = new_segment(heap, bytes, status_p);
+    struct ms_segment *segment = new_segment(heap, bytes, asked, status_p);
     ms_device_grows(heap->device, false);
     return segment;
 }

@@ -20,7 +20,7 @@ part() { # part DESCRIPTION PART... [-- VARIABLE=VALUE...]
     try "$name: the report holds together" "$TEST_BIN" validate "$report"
 }
 
-plan 32
+plan 34
 part "the second round of a loop makes no call of the vendor's" loop
 report "the report counts what was saved" '(apis["aclrtMallocPhysical"]["served"], apis["aclrtFreePhysical"]["served"], r["devices"][0]["api"],
     r["devices"][0]["reserved_parts"]["cached"], r["devices"][0]["vendor_calls_saved"]) == (16, 24, "acl", 160 << 20, 40)'
@@ -28,7 +28,8 @@ part "what somebody else may reach is not recycled" never
 part "a handle that waits is none" after
 part "work that comes too late touches nobody's memory" late
 part "what waits is given back where memory is short" short -- MEMSIM_MEMORY=64M
-part "little is kept, but what is asked for again" keep -- MEMSHIM_KEEP=0
+part "nothing waits with MEMSHIM_KEEP=0" keep 0 -- MEMSHIM_KEEP=0
+part "no more waits than MEMSHIM_KEEP" keep 3 -- MEMSHIM_KEEP=6M
 part "a limit is a limit" limit -- MEMSHIM_LIMIT=32M
 report "the report says why there was no memory" 'r["oom"][0]["api"] == "aclrtMallocPhysical" and r["oom"][0]["device_api"] == "acl"'
 for next in free make malloc; do

@@ -33,10 +33,14 @@ tests_bench_acl_LDADD = libascendcl.so -ldl
 check_PROGRAMS += tests/bench/hip
 tests_bench_hip_SOURCES = tests/bench/hip.c
 tests_bench_hip_LDADD = libamdhip64.so.6 -ldl
+check_PROGRAMS += tests/bench/together
+tests_bench_together_SOURCES = tests/bench/together.c tests/cases/case.h tests/program.h
+tests_bench_together_LDADD = libcudart.so.13 -ldl
+tests_bench_together_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/bench/uses
 tests_bench_uses_SOURCES = tests/bench/uses.c
 tests_bench_uses_LDADD = libcudart.so.13
-EXTRA_DIST += tests/bench/uses.py tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
+EXTRA_DIST += tests/bench/together.py tests/bench/uses.py tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
 dist_check_SCRIPTS += tests/bench/vendors_form.py
 TESTS += tests/bench/vendors_form.py
 

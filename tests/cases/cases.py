@@ -66,7 +66,7 @@ def kept():
     """Blocks that were freed before a wait: no more than MEMSHIM_KEEP of them stays."""
     for arguments in ((1, 7000), (7, 1000), (3, 100), (1, 7000, 500), (2, 300, 100)):
         live = arguments[2] if len(arguments) > 2 else 0
-        for more in ({"MEMSHIM_BACKING": "vmm"}, {"MEMSHIM_KEEP": "0"}):
+        for more in ({}, {"MEMSHIM_BACKING": "vmm"}, {"MEMSHIM_PACK": "none"}, {"MEMSHIM_KEEP": "0"}):
             done = run("kept", *arguments, **more)
             keep = 0 if "MEMSHIM_KEEP" in more else 256
             fact(done.status == 0 and live <= done.number("taken") <= live + keep + 2,
@@ -212,6 +212,43 @@ def crossed():
     fact(done.returncode == 0 and "LD_PRELOAD has %s, which is left out" % copy in done.stderr and
          not any("inert" in line for line in report["diagnostics"]), "memshim run leaves other copies out, and says so",
          [done.returncode, done.stderr, report["diagnostics"]])
+
+
+@case
+def after_free():
+    """A GiB that was freed is not kept beside one of another kind: the device gives no more than natively."""
+    for kind in ("handle", "ordered", "own_pool", "array", "context", "pitched", "larger"):
+        native = run("after_free", kind, native=True)
+        for more in ({}, {"MEMSHIM_BACKING": "vmm"}, {"MEMSHIM_PACK": "none"}, {"MEMSHIM_FREE": "strict"}):
+            done = run("after_free", kind, **more)
+            fact(done.status == native.status == 0 and done.number("at most") <= native.number("at most") + 34,
+                 "%s after cudaFree, %s: no more of the device than natively" % (kind, more), native.told() + done.told())
+
+
+@case
+def threads_together():
+    """Threads that grow at the same time take a tenth and 32 MiB more of the device than natively, at most."""
+    for shape, threads in (("plain", 2), ("plain", 4), ("plain", 16), ("short", 8), ("large", 4), ("mixed", 8), ("grow", 8), ("turns", 8),
+                           ("random", 16)):
+        native = run("../bench/together", shape, threads, native=True)
+        done = run("../bench/together", shape, threads)
+        least = max(native.number("given") or 0, native.number("live") or 0, done.number("live") or 0)
+        fact(done.status == native.status == 0 and done.number("given") <= 1.1 * least + 32,
+             "%s by %d: at most a tenth and 32 MiB more than natively" % (shape, threads), native.told() + done.told())
+
+
+@case
+def pack_none():
+    """Small blocks are packed by the driver where memshim packs nothing, and no memory is set aside that no block could use."""
+    for more in ({"MEMSHIM_PACK": "none"}, {"MEMSHIM_IPC": "native"}, {"MEMSHIM_PACK": "none", "MEMSHIM_PREALLOC": "100%"}):
+        for count, size in ((4096, 1000), (4096, 100000), (3, 100 << 20)):
+            native = run("many", count, size, native=True, MEMSIM_MEMORY="1G")
+            done = run("many", count, size, MEMSIM_MEMORY="1G", **more)
+            fact(done.status == native.status == 0 and done.said == native.said,
+                 "%d blocks of %d bytes, %s: as much of the device as natively" % (count, size, more), native.told() + done.told())
+    warned = subprocess.run([HERE + "/many", "1", "3000000"], text=True, capture_output=True, timeout=250, check=False,
+                            env=shim_environment("none", MEMSIM_COUNT="1", MEMSHIM_PACK="none", MEMSHIM_PREALLOC="1G")).stderr
+    fact(warned.count("MEMSHIM_PREALLOC is left out") == 1, "what is left out is said once", [warned])
 
 
 wanted = sys.argv[1:]

@@ -1,8 +1,8 @@
 /* helper NUMBER: one helper allocates for all. With 1 what kv() asks for is lost; with 2 what weights() asks
  * for is, too, which is much more. */
-#include <cuda_runtime_api.h>
 #include <stdlib.h>
 
+#include "gpu/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 __attribute__((noinline)) static void *alloc(size_t bytes)

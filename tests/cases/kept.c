@@ -1,8 +1,8 @@
 /* kept COUNT MIB [LIVE]: COUNT blocks of MIB each are freed beside one of LIVE MiB that stays; what the
  * device still lacks after a wait is printed. */
-#include <cuda_runtime_api.h>
 #include <stdlib.h>
 
+#include "gpu/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 int main(int argc, char **argv)

@@ -1,9 +1,9 @@
 /* limited [handled]: allocates where no file may grow and standard error is a file. Whatever memshim writes
  * fails, and the signal of that is the program's alone: it has its usual effect, or a handler, which gets the
  * one signal that the program itself has waiting. */
-#include <cuda_runtime_api.h>
 #include <signal.h>
 
+#include "gpu/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static volatile sig_atomic_t handled;

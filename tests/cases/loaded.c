@@ -1,8 +1,8 @@
 /* loaded [LIBRARY]: allocates in eight threads and frees. With a library, that is opened first, when threads
  * run. */
-#include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "gpu/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 enum { THREADS = 8, ROUNDS = 100 };

@@ -1,11 +1,11 @@
 /* wanting HOW: weights of 300 MiB are loaded once and held to the end; a cache grows by 100 MiB a step until
  * there is no more. HOW says how it ends then: by exit, as if nothing were ("refused"), or
  * killed. With HOW "few" it ends after six steps. */
-#include <cuda_runtime_api.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static void *held[4096];

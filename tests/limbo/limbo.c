@@ -73,7 +73,7 @@ static void warm_up(void)
     void *p = NULL;
 
     for (int i = 0; i < 3; i++) {
-        must(cudaMalloc(&p, 4096), "cudaMalloc");
+        must(cudaMalloc(&p, 2 * MIB), "cudaMalloc");
         must(cudaFree(p), "cudaFree");
     }
 }
@@ -249,7 +249,7 @@ static void capture(void)
     void *p = NULL;
 
     take_blocks();
-    must(cudaMalloc(&p, 4096), "cudaMalloc");
+    must(cudaMalloc(&p, 2 * MIB), "cudaMalloc");
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     held_stream();
     in_a_thread(free_there, &other);

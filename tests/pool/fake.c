@@ -361,6 +361,16 @@ static QUIET CUresult total(size_t *bytes_p, CUdevice device)
     return CUDA_SUCCESS;
 }
 
+static QUIET CUresult get_info(size_t *free_p, size_t *total_p)
+{
+    fake_lock();
+    uint64_t taken = fake.used[current->device] + fake.leaving[current->device] + fake.others;
+    fake_unlock();
+    *total_p = fake.total_bytes;
+    *free_p = fake.total_bytes > taken ? fake.total_bytes - taken : 0;
+    return CUDA_SUCCESS;
+}
+
 const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
 {
     static struct ms_gpu with, without;
@@ -372,6 +382,7 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
                            .mem_alloc = mem_alloc,
                            .mem_free = mem_free,
                            .mem_free_async = mem_free_async,
+                           .mem_get_info = get_info,
                            .stream_create = stream_create,
                            .event_create = event_create,
                            .event_destroy = event_destroy,

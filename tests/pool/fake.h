@@ -63,6 +63,7 @@ struct fake {
     uint64_t takes_in;             /* ... and one that does unseen: events in it are no events outside */
     bool small_align;              /* allocations lie on 512 bytes only */
     bool other_range;              /* it says that they are shorter than they are */
+    uint64_t others;               /* what another process has of the device */
     uint64_t granularity;          /* of handles */
     uint64_t handle_most_bytes;    /* not 0: there are none that are longer */
     uint64_t longest_handle_bytes; /* that there was */

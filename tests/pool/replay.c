@@ -1,10 +1,12 @@
 /* replay.c - traces of requests, replayed through the pool over the fake driver. A tool, and a library for a
  * test.
  *
- * replay [-n] [-v] [-i] [-a KIB] [-c MIB] [-x PERCENT] TRACE...: live peak, reserved peak, their ratio, calls
- * of the vendor's, and the least capacity (not with -n). -v: memory is made of handles. -i: what is freed may
- * be used again at once. -a: MEMSHIM_ALIGN. -c: how much the device has where it is not looked for what is
- * enough; -x: the same as a share of the live peak. */
+ * replay [-n] [-v] [-i] [-a KIB] [-c MIB] [-x PERCENT] [-s TIMES] [-k MIB] TRACE...: live peak, reserved
+ * peak, their ratio, calls of the vendor's, and the least capacity (not with -n). -v: memory is made of
+ * handles. -i: what is freed may be used again at once. -a: MEMSHIM_ALIGN. -c: how much the device has where
+ * it is not looked for what is enough; -x: the same as a share of the live peak. -s: so often in one process,
+ * with all freed and a wait for the device after each time: calls are those of the last time. -k:
+ * MEMSHIM_KEEP, set. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -57,31 +59,34 @@ static struct trace read_trace(const char *path)
 }
 
 static bool immediate;
-static uint64_t align = 64 << 10;
+static uint64_t align = 64 << 10, times = 1, keep_mib = UINT64_MAX;
+
+static void give(uint64_t address)
+{
+    struct ms_pool_block block;
+    int status;
+    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED) {
+        fprintf(stderr, "a free was refused\n");
+        exit(1);
+    }
+    ms_pool_free_end(&block);
+}
 
 /* Whether every request was answered. */
-static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figures *f)
+static bool replay_once(const struct trace *t, const struct ms_gpu *gpu, uintptr_t context,
+                        uint64_t *addresses)
 {
-    const struct ms_gpu *gpu = fake_fresh(capacity);
-    struct fake_context *context = fake_context(0);
-    uint64_t *addresses = calloc(t->ids, sizeof(*addresses));
     bool fits = true;
-    fake_policy.align_bytes = align;
-    if (immediate)
-        fake_policy.free_rule = MS_POOL_IMMEDIATE;
-    fake_set_current(context);
     for (uint64_t i = 0; i < t->count && fits; i++) {
         const struct event *e = &t->events[i];
         struct ms_pool_block block;
         int status;
         if (e->alloc) {
-            fits = ms_pool_alloc(gpu, (uintptr_t)context, 0, e->bytes, &block, &status) == MS_POOL_SERVED;
+            fits = ms_pool_alloc(gpu, context, 0, e->bytes, &block, &status) == MS_POOL_SERVED;
             addresses[e->id] = fits ? block.address : 0;
-        } else if (ms_pool_free_begin(addresses[e->id], &block, &status) == MS_POOL_SERVED) {
-            ms_pool_free_end(&block);
         } else {
-            fprintf(stderr, "a free was refused\n");
-            exit(1);
+            give(addresses[e->id]);
+            addresses[e->id] = 0;
         }
         if (getenv("REPLAY_CHECK")) {
             const char *wrong = ms_pool_check();
@@ -91,7 +96,46 @@ static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figu
             }
         }
     }
+    return fits;
+}
+
+/* All of it is freed, and the program waits. */
+static void end_of_step(const struct trace *t, struct fake_context *context, uint64_t *addresses)
+{
+    for (uint64_t id = 0; id < t->ids; id++) {
+        if (addresses[id])
+            give(addresses[id]);
+        addresses[id] = 0;
+    }
+    uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
+    fake_finish(context);
+    ms_pool_sync_end((uintptr_t)context, mark, 0);
+}
+
+static bool replay(const struct trace *t, uint64_t capacity, struct ms_pool_figures *f)
+{
+    const struct ms_gpu *gpu = fake_fresh(capacity);
+    struct fake_context *context = fake_context(0);
+    uint64_t *addresses = calloc(t->ids, sizeof(*addresses)), allocs = 0, frees = 0;
+    bool fits = true;
+    fake_policy.align_bytes = align;
+    fake_policy.keep_is_set = keep_mib != UINT64_MAX;
+    if (keep_mib != UINT64_MAX)
+        fake_sizes.keep = keep_mib << 20;
+    if (immediate)
+        fake_policy.free_rule = MS_POOL_IMMEDIATE;
+    fake_set_current(context);
+    for (uint64_t i = 0; i < times && fits; i++) {
+        ms_pool_figures(0, f);
+        allocs = f->vendor_allocs;
+        frees = f->vendor_frees;
+        fits = replay_once(t, gpu, (uintptr_t)context, addresses);
+        if (times > 1)
+            end_of_step(t, context, addresses);
+    }
     ms_pool_figures(0, f);
+    f->vendor_allocs -= allocs;
+    f->vendor_frees -= frees;
     free(addresses);
     return fits;
 }
@@ -141,6 +185,14 @@ int main(int argc, char **argv)
         }
         if (!strcmp(argv[i], "-x") && i + 1 < argc) {
             percent = strtoull(argv[++i], NULL, 10);
+            continue;
+        }
+        if (!strcmp(argv[i], "-s") && i + 1 < argc) {
+            times = strtoull(argv[++i], NULL, 10);
+            continue;
+        }
+        if (!strcmp(argv[i], "-k") && i + 1 < argc) {
+            keep_mib = strtoull(argv[++i], NULL, 10);
             continue;
         }
         struct ms_pool_figures f, tight = {0};

@@ -14,12 +14,12 @@ command -v xz >/dev/null 2>&1 || {
 }
 
 # trace, most reserved over live, most capacity over live, most calls, and on the smaller device
-bounds='convnet 1.08 1.06 75 80
-dataframe 1.20 1.16 38 65
-decode 1.18 1.15 75 300
-pipeline 1.18 1.03 52 480
+bounds='convnet 1.08 1.06 85 90
+dataframe 1.24 1.18 80 135
+decode 1.18 1.16 75 315
+pipeline 1.23 1.03 95 480
 training 1.03 1.04 18 18
-transformer 1.05 1.06 63 65'
+transformer 1.05 1.06 68 85'
 
 n=0
 result() { # STATUS NAME

@@ -199,36 +199,6 @@ static void test_preallocation(void)
     sound("preallocation");
 }
 
-static void test_keep(void)
-{
-    uint64_t blocks[8];
-    fresh((uint64_t)16 * GIB);
-    for (int i = 0; i < 8; i++)
-        blocks[i] = take(128 * MIB);
-    for (int i = 0; i < 8; i++)
-        give(blocks[i]);
-    is_u64(figures().reserved_bytes, 1024 * MIB, "freed memory is kept");
-    fake_issue(context);
-    is_u64(ms_pool_trim(0, 0), 0, "nothing goes back while work is pending");
-    sync_context();
-    is_u64(figures().reserved_bytes, 256 * MIB, "at a synchronisation what is beyond MEMSHIM_KEEP goes back");
-    is_u64(figures().parts.limbo, 0, "and nothing is in limbo after it");
-    for (int round = 0; round < 20; round++) {
-        for (int i = 0; i < 8; i++)
-            blocks[i] = take(128 * MIB);
-        for (int i = 0; i < 8; i++)
-            give(blocks[i]);
-        sync_context();
-    }
-    ok(fake.calls[FAKE_ALLOC] <= 8 + 6 + 6,
-       "a loop that wants it again gets to keep it (%" PRIu64 " allocations of the driver's)",
-       fake.calls[FAKE_ALLOC]);
-    ok(ms_pool_trim(0, 0) > 0 && figures().reserved_bytes == 0, "a trim gives back everything");
-    is_u64(fake.used[0], 0, "and the driver has it all again");
-    is_u64(fake.blocking_frees, 0, "without waiting for the device");
-    sound("keep");
-}
-
 static void test_capture(void)
 {
     fresh(GIB);
@@ -551,7 +521,6 @@ int main(void)
     test_growth();
     test_limit();
     test_preallocation();
-    test_keep();
     test_capture();
     test_pins();
     test_driver_with_small_alignment();

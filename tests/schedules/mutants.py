@@ -27,8 +27,6 @@ MUTANTS = (
      "    return segment && address - segment->address < segment->bytes ? segment : NULL;", "context-ends", "history"),
     ("found-3f0df33", POOL, "slot ? atomic_load_explicit(&slot->stamp, memory_order_acquire) : MS_SLOT_FREE",
      "slot ? atomic_load_explicit(&slot->stamp, memory_order_relaxed) : MS_SLOT_FREE", "grown", "history"),
-    ("sizes-3f0df33", "src/pool/keep.c", "    ms_lock(&heap->lock); /* another thread may be making the heap */\n"
-     "    uint64_t allowed = live + heap->keep_bytes;", "    uint64_t allowed = live + heap->keep_bytes;\n    ms_lock(&heap->lock);", "first", "history"),
     ("empty-chunk-5d70ed0", "src/pool/grow.c", "    ms_run_close(&heap->extents, segment);\n    return slot;", "    return slot;", "freed-across", "history"),
 
     ("bias-no-wait", BIAS_C, "if (!wait_until_left(bias, owner, kind, deadline_ns))", "if (0)", "bias", "plain"),
