@@ -26,7 +26,7 @@
 
 int __real_open(const char *path, int flags, ...);
 
-enum { FILES = 8, OPEN = 32, STRETCHES = 512, FIRST = 100000, DEVICE = 7, TMPFS = 0x01021994 };
+enum { PATH = 96, FILES = 8, OPEN = 32, STRETCHES = 512, FIRST = 100000, DEVICE = 7, TMPFS = 0x01021994 };
 enum { FILE_BYTES = 256 << 20 };
 
 struct stretch {
@@ -35,7 +35,7 @@ struct stretch {
 };
 
 struct file {
-    char path[96], *bytes;
+    char path[PATH], *bytes;
     uint64_t size, ino, written; /* nothing but zeroes lies behind `written` in `bytes` */
     bool is_unlinked;
     unsigned stretch_count;
@@ -159,10 +159,17 @@ static struct file *answer(const char *path)
     return file;
 }
 
+/* The one directory, whose name may end in a slash. */
+static bool is_the_directory(const char *path)
+{
+    size_t length = strlen(FILES_DIRECTORY);
+    return strncmp(path, FILES_DIRECTORY, length) == 0 && !path[length + (path[length] == '/')];
+}
+
 static int open_file(const char *path, int flags)
 {
-    struct file *file = find(path);
     bool is_directory = flags & (O_DIRECTORY | O_PATH);
+    struct file *file = find(is_directory && is_the_directory(path) ? FILES_DIRECTORY : path);
     int fd = 0;
     while (fd < OPEN && opened[fd].file)
         fd++;
@@ -170,10 +177,12 @@ static int open_file(const char *path, int flags)
         return fail(EMFILE);
     if (file && flags & O_EXCL)
         return fail(EEXIST);
-    if (is_directory && strcmp(path, FILES_DIRECTORY) != 0)
+    if (is_directory && !is_the_directory(path))
         return fail(ENOENT);
+    if (!file && is_directory)
+        file = make(FILES_DIRECTORY);
     if (!file)
-        file = is_directory || flags & O_CREAT ? make(path) : answer(path);
+        file = flags & O_CREAT ? make(path) : answer(path);
     if (!file)
         return fail(ENOENT);
     opened[fd].file = file;
@@ -188,15 +197,19 @@ int __wrap_open(const char *path, int flags, ...)
     return open_file(path, flags);
 }
 
+/* The path of a name in a directory that is open; NULL if there is none. */
+static const char *path_in(int directory, const char *name, char path[PATH])
+{
+    struct file *file = file_of(directory);
+    return file && (size_t)snprintf(path, PATH, "%s/%s", file->path, name) < PATH ? path : NULL;
+}
+
 int __wrap_openat(int directory, const char *name, int flags, ...)
 {
-    char path[96];
-    struct file *file = file_of(directory);
+    char path[PATH];
     engine_point(__builtin_return_address(0));
     order_world();
-    if (!file || (size_t)snprintf(path, sizeof path, "%s/%s", file->path, name) >= sizeof path)
-        return fail(EBADF);
-    return open_file(path, flags);
+    return path_in(directory, name, path) ? open_file(path, flags) : fail(EBADF);
 }
 
 int __wrap_close(int fd)
@@ -208,17 +221,28 @@ int __wrap_close(int fd)
     return 0;
 }
 
-int __wrap_fstat(int fd, struct stat *status)
+static int status_of(const struct file *file, struct stat *status)
 {
-    struct file *file = file_of(fd);
-    if (!file)
-        return fail(EBADF);
     *status = (struct stat){.st_dev = DEVICE,
                             .st_ino = file->ino,
                             .st_mode = S_IFREG | 0600,
                             .st_uid = geteuid(),
                             .st_size = (off_t)file->size};
     return 0;
+}
+
+int __wrap_fstat(int fd, struct stat *status)
+{
+    struct file *file = file_of(fd);
+    return file ? status_of(file, status) : fail(EBADF);
+}
+
+int __wrap_fstatat(int directory, const char *name, struct stat *status, int flags)
+{
+    char path[PATH];
+    struct file *file = path_in(directory, name, path) ? find(path) : NULL;
+    (void)flags;
+    return file ? status_of(file, status) : fail(ENOENT);
 }
 
 int __wrap_stat(const char *path, struct stat *status)
@@ -247,6 +271,24 @@ int __wrap_unlink(const char *path)
     if (!file)
         return fail(ENOENT);
     file->is_unlinked = true;
+    return 0;
+}
+
+int __wrap_unlinkat(int directory, const char *name, int flags)
+{
+    char path[PATH];
+    (void)flags;
+    return path_in(directory, name, path) ? __wrap_unlink(path) : fail(EBADF);
+}
+
+int __wrap_renameat(int directory, const char *name, int new_directory, const char *new_name)
+{
+    char path[PATH], new_path[PATH];
+    struct file *file = path_in(directory, name, path) ? find(path) : NULL;
+    if (!file || !path_in(new_directory, new_name, new_path))
+        return fail(ENOENT);
+    __wrap_unlink(new_path);
+    snprintf(file->path, sizeof file->path, "%s", new_path);
     return 0;
 }
 

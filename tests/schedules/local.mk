@@ -28,7 +28,7 @@ tests_schedules_libvendor_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_SCHEDULES -I$(top_src
 tests_schedules_libvendor_a_CFLAGS = $(AM_CFLAGS) -finstrument-functions
 # What world.c puts in the place of the C library's.
 ms_wrapped = mmap munmap mprotect madvise malloc calloc realloc free syscall getpid clock_gettime nanosleep clock_nanosleep sched_yield pthread_mutex_lock pthread_mutex_unlock pthread_rwlock_wrlock pthread_rwlock_rdlock pthread_rwlock_unlock \
-	open openat close fstat stat fstatfs fchmod unlink posix_fallocate pread read pwrite ftruncate \
+	open openat close fstat fstatat stat fstatfs fchmod unlink unlinkat renameat posix_fallocate pread read pwrite ftruncate \
 	geteuid getrlimit readlink getcwd gethostname prctl pthread_sigmask sigpending sigtimedwait getrandom
 tests_schedules_schedules_SOURCES = tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/real.h tests/schedules/locks.h tests/schedules/locks.c tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/atomics.c tests/schedules/accesses.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/every.h tests/schedules/every.c tests/schedules/main.c
