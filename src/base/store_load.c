@@ -17,6 +17,9 @@
 #include "base/compiler.h"
 #include "base/store.h"
 
+/* More than can have been, and so little that sums of them are no less. */
+#define DROPPED_MAX (UINT64_C(1) << 48)
+
 /* One that is being read. */
 struct file {
     int fd;
@@ -85,6 +88,44 @@ static uint64_t usable_bytes(const struct file *file, const struct ms_store_exte
     return extent->bytes < left ? extent->bytes : left;
 }
 
+/* Where data begins at `from` or behind it, and where it ends, within [from, end): in the file's holes there
+ * are zeros, as in what was not read, and a file may have more of them than there is memory. False for no
+ * more of it. */
+static bool next_data(int fd, uint64_t from, uint64_t end, uint64_t *begin_p, uint64_t *end_p)
+{
+    off_t begin = lseek(fd, (off_t)from, SEEK_DATA);
+    if (begin < 0 && errno != ENXIO) { /* nobody knows here */
+        *begin_p = from;
+        *end_p = end;
+        return from < end;
+    }
+    if (begin < 0 || (uint64_t)begin >= end)
+        return false;
+    off_t hole = lseek(fd, begin, SEEK_HOLE);
+    *begin_p = (uint64_t)begin;
+    *end_p = hole > begin && (uint64_t)hole < end ? (uint64_t)hole : end;
+    return true;
+}
+
+/* How much of [from, from + bytes) there is until nothing but a hole follows. */
+static uint64_t bytes_of_data(int fd, uint64_t from, uint64_t bytes)
+{
+    uint64_t begin, end, last = from;
+    for (uint64_t at = from; next_data(fd, at, from + bytes, &begin, &end); at = end)
+        last = end;
+    return last - from;
+}
+
+static bool read_data(int fd, char *into, uint64_t bytes, uint64_t from)
+{
+    uint64_t begin, end;
+    for (uint64_t at = from; next_data(fd, at, from + bytes, &begin, &end); at = end) {
+        if (!read_all(fd, into + (begin - from), end - begin, begin))
+            return false;
+    }
+    return true;
+}
+
 static uint32_t extent_count(const struct file *file)
 {
     uint32_t count = atomic_load(&file->head->extent_count);
@@ -100,13 +141,14 @@ static int read_extents(struct file *file, const size_t *offsets)
         all += bytes;
         if (all > file->bytes)
             return refuse(file, "lists more than it holds");
+        bytes = bytes_of_data(file->fd, extent->file_offset, bytes);
         if (!bytes)
             continue;
         if (!ms_store_commit(extent->table, extent->table_offset + bytes))
             return refuse(file, "says that table %u is larger than it can be", extent->table);
         char *base = atomic_load(&ms_store_base);
-        if (!read_all(file->fd, base + offsets[extent->table] + extent->table_offset, bytes,
-                      extent->file_offset))
+        if (!read_data(file->fd, base + offsets[extent->table] + extent->table_offset, bytes,
+                       extent->file_offset))
             return refuse(file, "cannot be read: %s", strerror(errno));
     }
     return 0;
@@ -116,25 +158,25 @@ static int read_extents(struct file *file, const size_t *offsets)
  * middle of a call, and may be a mixture. */
 static int drop_changing(struct file *file)
 {
-    enum { ROW = MS_TABLE_BLOCKS_ROW_BYTES };
-    char *rows = MS_ROWS(BLOCKS, char);
-    for (uint32_t i = 0; i < extent_count(file); i++) {
+    enum { ROW = MS_TABLE_BLOCKS_ROW_BYTES, PART = 4096 * ROW };
+    char *rows = MS_ROWS(BLOCKS, char), *again = malloc(PART);
+    bool good = again != NULL;
+    for (uint32_t i = 0; good && i < extent_count(file); i++) {
         const struct ms_store_extent *extent = &file->head->extents[i];
-        uint64_t bytes = usable_bytes(file, extent);
-        if (extent->table != MS_TABLE_BLOCKS || !bytes)
-            continue;
-        char *again = malloc(bytes);
-        if (!again || !read_all(file->fd, again, bytes, extent->file_offset)) {
-            free(again);
-            return refuse(file, "cannot be read: %s", strerror(errno));
+        uint64_t bytes = extent->table == MS_TABLE_BLOCKS ? usable_bytes(file, extent) : 0;
+        bytes = bytes_of_data(file->fd, extent->file_offset, bytes);
+        for (uint64_t at = 0; good && at + ROW <= bytes; at += PART) {
+            uint64_t part = bytes - at < PART ? bytes - at : PART;
+            memset(again, 0, PART);
+            good = read_data(file->fd, again, part, extent->file_offset + at);
+            for (uint64_t k = 0; good && k + ROW <= part; k += ROW) {
+                if (memcmp(rows + extent->table_offset + at + k, again + k, ROW) != 0)
+                    memset(rows + extent->table_offset + at + k, 0, ROW);
+            }
         }
-        for (uint64_t at = 0; at + ROW <= bytes; at += ROW) {
-            if (memcmp(rows + extent->table_offset + at, again + at, ROW) != 0)
-                memset(rows + extent->table_offset + at, 0, ROW);
-        }
-        free(again);
     }
-    return 0;
+    free(again);
+    return good ? 0 : refuse(file, "cannot be read: %s", strerror(errno));
 }
 
 static void take_counts(const struct file *file)
@@ -142,7 +184,8 @@ static void take_counts(const struct file *file)
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++) {
         uint64_t rows = atomic_load(&file->head->tables[i].rows), there = ms_table_reserved(i);
         ms_table_publish(i, rows < there ? rows : there);
-        ms_table_set_dropped(i, atomic_load(&file->head->tables[i].dropped));
+        uint64_t dropped = atomic_load(&file->head->tables[i].dropped);
+        ms_table_set_dropped(i, dropped < DROPPED_MAX ? dropped : DROPPED_MAX);
     }
 }
 

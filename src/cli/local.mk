@@ -30,7 +30,7 @@ bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.
 noinst_LIBRARIES += src/cli/libmscommand.a
 # The record of another process is read and reported by the objects that do so at exit (src/libmsreport.a, src/libmsfloor.a).
-CLI_LEDGER_SOURCES = src/base/store_load.c src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c
+CLI_LEDGER_SOURCES = src/base/store_load.c src/ledger/recover.h src/ledger/recover.c src/ledger/recover_pools.c src/ledger/recover_clean.h src/ledger/recover_events.c
 if !HAVE_STATIC_JANSSON
 CLI_LEDGER_SOURCES += $(REPORT_JSON_SOURCES)
 endif

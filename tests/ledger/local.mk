@@ -35,7 +35,7 @@ tests_ledger_liblate_so_LDADD = libcuda.so.1
 tests_ledger_late_user_SOURCES = tests/ledger/late_user.c
 tests_ledger_late_user_LDADD = tests/ledger/liblate.so libcuda.so.1
 
-ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/foreign.py tests/ledger/stale.py tests/ledger/moments.py tests/ledger/places.sh
+ms_ledger_tests = tests/ledger/late.sh tests/ledger/kills.py tests/ledger/lives.py tests/ledger/exiting.py tests/ledger/filtered.sh tests/ledger/ends.py tests/ledger/trace.py tests/ledger/foreign.py tests/ledger/stale.py tests/ledger/damaged.py tests/ledger/moments.py tests/ledger/places.sh
 dist_check_SCRIPTS += $(ms_ledger_tests)
 TESTS += $(ms_ledger_tests)
 

@@ -38,7 +38,7 @@ tests_schedules_schedules_LDADD = tests/schedules/libprograms.a tests/schedules/
 tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h tests/schedules/engine.c tests/schedules/freeze.c tests/schedules/deaths.h tests/schedules/deaths.c tests/schedules/real.h tests/schedules/locks.h tests/schedules/locks.c tests/schedules/world.c tests/schedules/files.h tests/schedules/files.c \
 	tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h tests/schedules/order.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c tests/schedules/book_check.c tests/schedules/book_texts.c \
 	tests/schedules/programs.h tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
-	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c
+	src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c src/ledger/recover_events.c
 tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)
 tests_schedules_crash_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 dist_check_SCRIPTS += tests/schedules/crash.py
