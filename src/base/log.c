@@ -57,11 +57,29 @@ static void write_line(const char *line, size_t bytes)
     ms_cancel_release(cancel_state);
 }
 
-/* A line stays a line, whatever a path or a variable contained. */
+/* How many bytes at `text` turn the direction of text, have no width, or are of C1. */
+static unsigned hidden_bytes(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0)
+        return 2;
+    if (byte[0] == 0xd8 && byte[1] == 0x9c)
+        return 2;
+    if (byte[0] == 0xe2 && byte[1] == 0x80 &&
+        ((byte[2] >= 0x8b && byte[2] <= 0x8f) || (byte[2] >= 0xa8 && byte[2] <= 0xae)))
+        return 3;
+    if (byte[0] == 0xe2 && byte[1] == 0x81 && byte[2] >= 0xa0 && byte[2] <= 0xaf)
+        return 3;
+    return byte[0] == 0xef && byte[1] == 0xbb && byte[2] == 0xbf ? 3 : 0;
+}
+
+/* A line stays a line, and what it seems to be, whatever a path or a variable contained. */
 static void replace_controls(char *text)
 {
     for (; *text; text++) {
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+        for (unsigned left = hidden_bytes(text); left; left--, text += left != 0)
             *text = '?';
     }
 }

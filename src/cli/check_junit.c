@@ -15,8 +15,7 @@ static void put_xml(FILE *out, const char *text)
         size_t length = ms_utf8_bytes(text);
         unsigned char c = (unsigned char)*text;
         bool odd =
-            !length || (length == 1 && (c < 0x20 || c == 0x7f)) ||
-            (length == 2 && c == 0xc2 && (unsigned char)text[1] < 0xa0) ||
+            !length || ms_utf8_is_control(ms_utf8_character(text, length)) ||
             (length == 3 && c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe);
 
         if (odd)

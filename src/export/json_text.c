@@ -5,12 +5,14 @@
 
 #include "report/utf8.h"
 
-/* DEL and C1 are allowed in JSON, and commands to a terminal all the same. */
-static unsigned control_of(const unsigned char *byte, size_t length)
+/* DEL, C1 and what turns text are allowed in JSON, and commands to a terminal all the same. */
+static void put_spelled(FILE *out, uint32_t character)
 {
-    if (length == 1 && (byte[0] < 0x20 || byte[0] == 0x7f))
-        return byte[0] ? byte[0] : 0xfffd;
-    return length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0 ? byte[1] : 0;
+    if (character < 0x10000)
+        fprintf(out, "\\u%04x", (unsigned)character);
+    else
+        fprintf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((character - 0x10000) >> 10),
+                0xdc00 + (unsigned)((character - 0x10000) & 0x3ff));
 }
 
 void ms_json_put(FILE *out, const char *text)
@@ -18,10 +20,10 @@ void ms_json_put(FILE *out, const char *text)
     fputc('"', out);
     while (*text) {
         size_t length = ms_utf8_bytes(text);
-        unsigned control = control_of((const unsigned char *)text, length);
+        uint32_t character = length ? ms_utf8_character(text, length) : 0xfffd;
 
-        if (!length || control)
-            fprintf(out, "\\u%04x", control ? control : 0xfffd);
+        if (!length || ms_utf8_is_control(character))
+            put_spelled(out, character);
         else if (*text == '"' || *text == '\\')
             fprintf(out, "\\%c", *text);
         else

@@ -43,11 +43,6 @@ struct ms_metrics {
 
 #define OWNER_PEAK_HELP "What an owner held when most of the device was live."
 
-static bool is_control(const unsigned char *byte, size_t length)
-{
-    return length == 1 ? byte[0] < 0x20 || byte[0] == 0x7f : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
-}
-
 /* A backslash, a quote and the end of a line are escaped; what is no UTF-8 becomes U+FFFD. No value is long.
  */
 static void put_value(FILE *out, const char *text)
@@ -61,7 +56,7 @@ static void put_value(FILE *out, const char *text)
             fprintf(out, "\\%c", *text);
         else if (*text == '\n')
             fputs("\\n", out);
-        else if (is_control((const unsigned char *)text, length))
+        else if (length && ms_utf8_is_control(ms_utf8_character(text, length)))
             fputc('?', out);
         else if (length)
             fwrite(text, 1, length, out);

@@ -69,15 +69,12 @@ void ms_text_heading(FILE *out, const char *text)
 }
 
 /* How many bytes at `text` are one character that a terminal takes for text; 0 if it would take them for a
- * command, or for nothing it knows. C1 begins at U+0080, which is c2 80. */
+ * command, for nothing that is seen, or for nothing it knows. */
 static size_t plain_bytes(const char *text)
 {
-    const unsigned char *byte = (const unsigned char *)text;
     size_t length = ms_utf8_bytes(text);
 
-    if (byte[0] < ' ' || byte[0] == 0x7f || (byte[0] == 0xc2 && length && byte[1] < 0xa0))
-        return 0;
-    return length;
+    return length && !ms_utf8_is_control(ms_utf8_character(text, length)) ? length : 0;
 }
 
 /* A character of a text: its bytes, never 0, how many of them a terminal gets (else a question mark), and how
@@ -177,23 +174,28 @@ bool ms_text_is_utf8(void)
     return false;
 }
 
-/* Inside a string, where alone such characters can be, JSON has a spelling for them. */
+/* Inside a string, where alone such characters can be, JSON has a spelling for them; its own line ends and
+ * tabs lie between strings. */
 static int put_json(const char *bytes, size_t count, void *arg)
 {
     FILE *out = arg;
-    size_t i;
+    size_t i, length;
 
-    for (i = 0; i < count; i++) {
-        unsigned char c = (unsigned char)bytes[i], next = i + 1 < count ? (unsigned char)bytes[i + 1] : 0;
+    for (i = 0; i < count; i += length) {
+        char sequence[5] = "";
+        uint32_t character;
 
-        if (c == 0xc2 && next >= 0x80 && next < 0xa0) {
-            fprintf(out, "\\u%04x", next);
-            i++;
-        } else if (c == 0x7f) {
-            fputs("\\u007f", out);
-        } else {
-            fputc(c, out);
-        }
+        memcpy(sequence, bytes + i, count - i < 4 ? count - i : 4);
+        length = ms_utf8_bytes(sequence);
+        character = length && (unsigned char)bytes[i] >= 0x7f ? ms_utf8_character(sequence, length) : 0;
+        length = length ? length : 1;
+        if (!ms_utf8_is_control(character) || !character)
+            fwrite(bytes + i, 1, length, out);
+        else if (character < 0x10000)
+            fprintf(out, "\\u%04x", (unsigned)character);
+        else
+            fprintf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((character - 0x10000) >> 10),
+                    0xdc00 + (unsigned)((character - 0x10000) & 0x3ff));
     }
     return ferror(out) ? -1 : 0;
 }

@@ -4,6 +4,7 @@
 #ifndef MS_REPORT_UTF8_H
 #define MS_REPORT_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,25 @@ static inline uint32_t ms_utf8_character(const char *text, size_t bytes)
     for (size_t i = 1; i < bytes; i++)
         character = character << 6 | (byte[i] & 0x3f);
     return character;
+}
+
+/** Whether a terminal takes it for a command, or shows nothing of it where it changes how other characters
+ * are shown: C0 and C1, what turns the direction of text (a name ends in another way than it seems to), what
+ * has no width, and tags. */
+static inline bool ms_utf8_is_control(uint32_t character)
+{
+    static const struct {
+        uint32_t first, last;
+    } controls[] = {{0, 0x1f},         {0x7f, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},
+                    {0x61c, 0x61c},    {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
+                    {0x200b, 0x200f},  {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
+                    {0xfeff, 0xfeff},  {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+                    {0xe0000, 0xe0fff}};
+
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+        if (character >= controls[i].first && character <= controls[i].last)
+            return true;
+    return false;
 }
 
 #endif

@@ -20,7 +20,8 @@ report["segments"] = [{"device": 0, "address": "0x1000", "bytes": 4096, "tier": 
 report["memory"] = [{"kind": "pinned", "live_bytes": 1, "live_count": 1, "peak_live_bytes": 1}]
 report["devices"][0]["peak_reserved_bytes"] = 4096
 report["run"].update(end_reason="signal", signal=11, job_id="7", symbolized=True)
-HARM = "\u009b31m\x1b]0;x\x07\x7f\u0085\r\nINJECTED"
+UNSEEN = "\u202e\u2066\u200b\u200f\u2028\ufeff\U000e0041"
+HARM = "\u009b31m\x1b]0;x\x07\x7f\u0085" + UNSEEN + "\r\nINJECTED"
 
 def places(value, at=()):
     if isinstance(value, str):
@@ -51,7 +52,7 @@ def check(what, spots, verbs):
     for verb in verbs:
         done = subprocess.run([command, *verb, "hostile.json"], capture_output=True, timeout=100)
         text = done.stdout.decode() + done.stderr.decode()
-        bad = [c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f"]
+        bad = [c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or c in UNSEEN]
         assert not bad and "\nINJECTED" not in text, (what, verb, bad[:3], text[:2000])
         assert done.returncode in (0, 1, 2), (what, verb, done.returncode)
 
