@@ -1,8 +1,8 @@
 /* hook.h - what a hook is, and the rules for code that runs inside somebody else's process.
  *
  * Rules, for every line under hooks/ and below it:
- *   1. Never abort, exit, raise, or write to standard output. What cannot be handled is passed to the vendor
- * and noted for the report.
+ *   1. Never abort, exit, raise, or write to standard output (but a report that is asked for there,
+ * MEMSHIM_REPORT=-). What cannot be handled is passed to the vendor and noted for the report.
  *   2. The first call may come from anywhere: before our constructor, inside another library's constructor
  * that a third thread waits for, inside pthread_once of the vendor's runtime, from a signal handler. So: no
  * dlopen, no malloc, no stdio.

@@ -179,6 +179,11 @@ static int set_variables(const struct run_options *options, struct patterns *pat
         return MS_EXIT_FAILED;
     if (ms_preload_check_options())
         return MS_EXIT_USAGE;
+    if (!strcmp(ms_option_text(MS_OPT_REPORT), "-")) {
+        ms_cli_error(
+            "MEMSHIM_REPORT is -: standard output is the program's, and is not read back; give -o FILE");
+        return MS_EXIT_USAGE;
+    }
     *pattern_p = ms_outcome_pattern(MS_OPT_REPORT);
     patterns->trace = ms_outcome_pattern(MS_OPT_TRACE);
     if ((*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0) ||

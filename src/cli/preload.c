@@ -179,6 +179,24 @@ static void append_inherited(struct list *list, bool sanitizers, bool quiet)
     free(copy);
 }
 
+/* gcc's AddressSanitizer ends a program in which anything comes before its runtime: where the program needs
+ * one that nobody preloads yet, that goes first. */
+static void append_address_sanitizer(struct list *list, const char *program)
+{
+    struct ms_closure closure;
+    size_t i;
+
+    ms_closure_read(program, &closure);
+    for (i = 1; i < closure.count; i++) {
+        const struct ms_loaded *row = &closure.rows[i];
+
+        if (row->found && (!strncmp(row->name, "libasan.", 8) || !strncmp(row->name, "libhwasan.", 10)) &&
+            !(list->text && strstr(list->text, row->name)) && !strpbrk(row->elf.path, ": "))
+            append(list, "", row->elf.path);
+    }
+    ms_closure_free(&closure);
+}
+
 static bool is_named(const struct ms_closure *closure, const char *library)
 {
     size_t i;
@@ -261,6 +279,7 @@ int ms_preload_set(bool sim, const char *path, bool quiet)
         return -1;
     }
     append_inherited(&list, true, quiet);
+    append_address_sanitizer(&list, path);
     if (uses_library()) /* before the library that it jumps to */
         append(&list, "", uses_library());
     append(&list, "", library);

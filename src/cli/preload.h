@@ -22,11 +22,12 @@ int ms_preload_check_options(void);
  * which is about to be run.
  *
  * Our library goes before what is preloaded already, but behind a sanitizer's runtime, which insists on being
- * first. With `sim` the simulated libraries are preloaded by path as well: a program's DT_RPATH beats a
- * search path, not what is loaded already. Of the HIP runtimes, whose versions define the same symbols, those
- * alone are that the program names. What is opened by a path, or under a name of a wheel's own, what is
- * preloaded last displaces. Other copies of memshim's library are left out, of which a line says so unless
- * `quiet`. Returns 0, or -1 after an error line. */
+ * first: one that the program is linked with and nobody preloads is preloaded too. With `sim` the simulated
+ * libraries are preloaded by path as well: a program's DT_RPATH beats a search path, not what is loaded
+ * already. Of the HIP runtimes, whose versions define the same symbols, those alone are that the program
+ * names. What is opened by a path, or under a name of a wheel's own, what is preloaded last displaces. Other
+ * copies of memshim's library are left out, of which a line says so unless `quiet`. Returns 0, or -1 after an
+ * error line. */
 int ms_preload_set(bool sim, const char *path, bool quiet);
 
 /** Have NVTX call memshim (NVTX_INJECTION64_PATH), unless the variable is set: then one line says so. Returns

@@ -115,14 +115,18 @@ static int write_report(enum ms_end_reason reason, int code)
     }
     ms_process_describe();
     ms_objects_refresh();
-    if (ms_path_expand(pattern, ms_process_directory(), path, sizeof written.path) != 0) {
+    bool is_printed = strcmp(pattern, "-") == 0; /* to standard output */
+    if (is_printed) {
+        strcpy(path, "standard output");
+    } else if (ms_path_expand(pattern, ms_process_directory(), path, sizeof written.path) != 0) {
         ms_log(MS_LOG_ERROR, "report", "MEMSHIM_REPORT: \"%.200s\" makes too long a path", pattern);
         return -1;
     }
     ms_signals_hold(&held, false);
-    int result = write_to(path, sizeof written.path, reason, code);
+    int result = is_printed ? ms_report_contents(STDOUT_FILENO, reason, code, true, NULL)
+                            : write_to(path, sizeof written.path, reason, code);
     int error = errno;
-    if (result == 0 && ms_process()->run_id)
+    if (result == 0 && !is_printed && ms_process()->run_id)
         ms_run_list_add(ms_process()->run_id, path);
     ms_signals_release(&held);
     if (result == 0) {

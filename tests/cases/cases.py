@@ -249,6 +249,30 @@ def pack_none():
     warned = subprocess.run([HERE + "/many", "1", "3000000"], text=True, capture_output=True, timeout=250, check=False,
                             env=shim_environment("none", MEMSIM_COUNT="1", MEMSHIM_PACK="none", MEMSHIM_PREALLOC="1G")).stderr
     fact(warned.count("MEMSHIM_PREALLOC is left out") == 1, "what is left out is said once", [warned])
+def printed():
+    """MEMSHIM_REPORT=- is standard output, and no file of that name."""
+    done = run("crossed", MEMSHIM_REPORT="-")
+    start = done.said.find("{")
+    fact(done.status == 0 and json.loads(done.said[start:])["leaks"][0]["bytes"] == 2000 and not os.path.exists("-"),
+         "MEMSHIM_REPORT=- prints the report", done.told()[:5])
+    done = subprocess.run([MEMSHIM, "run", "--", "true"], env=dict(os.environ, MEMSHIM_REPORT="-"), text=True, capture_output=True,
+                          timeout=250, check=False)
+    fact(done.returncode == 2 and "give -o FILE" in done.stderr, "memshim run, which reads it, says what to give", [done.stderr])
+
+
+@case
+def sanitized():
+    """A program of gcc's AddressSanitizer, which wants to be the first of all libraries."""
+    path = TMP + "/sanitized"
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write('#include <stdio.h>\nint main(void) { return puts("ran") < 0 ? 1 : 3; }\n')
+    command = os.environ["TEST_CC"].split() + ["-fsanitize=address", path + ".c", "-o", path]
+    if hooklib.WATCHED or subprocess.run(command, capture_output=True, check=False).returncode != 0 or \
+            subprocess.run([path], capture_output=True, check=False).returncode != 3:
+        skip("a program of AddressSanitizer's", "none can be made here, or the library has one itself")
+        return
+    done = subprocess.run([MEMSHIM, "run", "--", path], text=True, capture_output=True, timeout=250, check=False, cwd=TMP)
+    fact(done.returncode == 3 and done.stdout == "ran\n", "a program of AddressSanitizer's runs", [done.returncode, done.stderr])
 
 
 wanted = sys.argv[1:]
