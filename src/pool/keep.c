@@ -6,9 +6,11 @@
  * that only the program ends. What a graph may know, and what MEMSHIM_PREALLOC asked for, stays always. No
  * lock is held where the vendor is called.
  *
- * At a synchronisation of the program's what is vacant beyond live memory and MEMSHIM_KEEP goes back. A
- * training loop's valley would make that a habit: when memory that was given back is asked for again, the
- * heap learns to keep as much, and forgets it again after a minute in which it did not matter. */
+ * All that is decided here is decided for a device: over its contexts and kinds of memory, and with what
+ * other threads are about to ask for. Before more is asked of the vendor, what would be reserved beyond what
+ * the program has, or had at most, goes back. When the program waits, whole free segments beyond MEMSHIM_KEEP
+ * do; a loop that asks for them again each time keeps them for a minute, while nobody else is on the device.
+ */
 #include "config.h"
 
 #include <sched.h>
@@ -21,6 +23,7 @@
 #include "pool/returns.h"
 
 enum { VICTIMS = 64 };
+
 static bool may_go(const struct ms_segment *segment)
 {
     return !segment->permanent && !segment->captured;
@@ -307,6 +310,7 @@ static uint64_t learned(struct ms_heap *heap)
     atomic_store_explicit(&d->learned_bytes, 0, memory_order_relaxed);
     return 0;
 }
+
 void ms_keep_before_growth(struct ms_heap *heap, bool chunk)
 {
     learn(heap->device);
