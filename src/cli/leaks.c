@@ -9,18 +9,38 @@
 #include "cli/load.h"
 #include "report/text.h"
 
-static int compare_leaks(const void *a, const void *b)
-{
-    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    json_int_t left = ms_leak_class_of(x), right = ms_leak_class_of(y);
+/* What the rows are sorted by, looked up once. */
+struct key {
+    enum ms_leak_class class;
+    json_int_t bytes, site;
+    json_t *row;
+};
 
-    if (left != right)
-        return left < right ? -1 : 1;
-    left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
-    if (left != right)
-        return left > right ? -1 : 1;
-    left = ms_report_int(x, "site"), right = ms_report_int(y, "site");
-    return left < right ? -1 : left > right;
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+
+    if (x->class != y->class)
+        return x->class < y->class ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->site < y->site ? -1 : x->site > y->site;
+}
+
+static int sort(json_t **rows, size_t count)
+{
+    struct key *keys = calloc(count + 1, sizeof(*keys));
+
+    if (!keys)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct key){ms_leak_class_of(rows[i]), ms_report_int(rows[i], "bytes"),
+                               ms_report_int(rows[i], "site"), rows[i]};
+    qsort(keys, count, sizeof(*keys), compare_keys);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = keys[i].row;
+    free(keys);
+    return 0;
 }
 
 static void leave_out(struct ms_leak_sum *sum, const json_t *leak)
@@ -49,9 +69,10 @@ int ms_leaks_open(const struct ms_report *report, uint64_t min_bytes, struct ms_
         else if (bytes >= 0 && ms_report_is_leak(leak))
             leave_out(&leaks_p->left_out, leak);
     }
-    if (leaks_p->count)
-        qsort(leaks_p->rows, leaks_p->count, sizeof(json_t *), compare_leaks);
-    return 0;
+    if (leaks_p->count == 0 || sort(leaks_p->rows, leaks_p->count) == 0)
+        return 0;
+    ms_leaks_close(leaks_p);
+    return -1;
 }
 
 void ms_leaks_close(struct ms_leaks *leaks)

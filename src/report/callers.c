@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/fold.h"
+#include "report/sites.h"
 
 /* A chain is cut here: nobody has helpers that deep. */
 enum { DEPTH_MAX = 64 };
@@ -87,22 +88,20 @@ static bool open_alike(struct alike *alike, const struct ms_report *report)
 }
 
 /* The chain of a site; none where its own line is another thread's. */
-static bool read_chain(struct alike *alike, json_t *site, struct chain *chain)
+static bool read_chain(struct alike *alike, const struct ms_site_row *site, struct chain *chain)
 {
     static size_t rows[MS_REPORT_DEPTH_MAX]; /* one caller at a time */
     uint32_t frames[DEPTH_MAX];
     unsigned any;
     bool inferred;
-    size_t count = ms_fold_stack(alike->report, ms_report_int(site, "stack"), rows, &any), i = 0;
-    const json_t *own = ms_fold_own(alike->report, ms_report_int(site, "stack"), &inferred);
+    size_t count = ms_fold_stack(alike->report, site->stack, rows, &any);
+    size_t i = ms_fold_own_of(alike->report, rows, count, any, &inferred);
     unsigned hidden =
         MS_FOLD_MARK | MS_FOLD_STARTUP | (any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED);
 
-    *chain = (struct chain){.site = site};
-    if (!own || inferred)
+    *chain = (struct chain){.site = site->json};
+    if (i == SIZE_MAX || inferred)
         return true;
-    while (i < count && json_array_get(alike->report->frames, rows[i]) != own)
-        i++;
     for (; i < count && chain->count < DEPTH_MAX; i++)
         if (!(ms_fold_of(alike->report, rows[i]) & hidden))
             frames[chain->count++] = number_of(alike, (uint32_t)rows[i]);
@@ -145,8 +144,24 @@ static void part(struct chain *chains, size_t count, size_t depth)
     }
 }
 
+static bool has_same(const struct chain *a, const struct chain *b)
+{
+    return a->told_count == b->told_count && !memcmp(a->told, b->told, a->told_count * sizeof(a->told[0]));
+}
+
+static json_t *callers_json(const struct chain *chain)
+{
+    json_t *callers = chain->told_count ? json_array() : NULL;
+
+    for (size_t k = 0; k < chain->told_count; k++)
+        json_array_append_new(callers, json_integer(chain->told[k]));
+    return callers;
+}
+
+/* Sites that are told alike, as those of one caller on several devices, have one array. */
 static void tell(struct chain *chains, size_t count)
 {
+    json_t *before = NULL;
     size_t from, to;
 
     for (from = 0; from < count; from = to) {
@@ -157,28 +172,28 @@ static void tell(struct chain *chains, size_t count)
             part(chains + from, to - from, 1);
     }
     for (size_t i = 0; i < count; i++) {
-        json_t *callers = chains[i].told_count ? json_array() : NULL;
+        json_t *callers =
+            i && has_same(&chains[i - 1], &chains[i]) ? json_incref(before) : callers_json(&chains[i]);
 
-        for (size_t k = 0; k < chains[i].told_count; k++)
-            json_array_append_new(callers, json_integer(chains[i].told[k]));
         if (callers)
             json_object_set_new(chains[i].site, "callers", callers);
         else
             json_object_del(chains[i].site, "callers");
+        before = callers;
     }
 }
 
 void ms_callers_tell(struct ms_report *report)
 {
-    size_t count = json_array_size(report->sites), chains_count = 0, i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0, chains_count = 0, i;
     struct chain *chains = calloc(count + 1, sizeof(*chains));
     struct alike alike;
     bool good = open_alike(&alike, report) && chains;
-    json_t *site;
 
-    json_array_foreach (report->sites, i, site)
-        if (good && json_is_object(site))
-            good = read_chain(&alike, site, &chains[chains_count++]);
+    for (i = 0; i < count && good; i++)
+        if (json_is_object(sites[i].json))
+            good = read_chain(&alike, &sites[i], &chains[chains_count++]);
     if (good && chains_count)
         qsort(chains, chains_count, sizeof(*chains), compare);
     if (good)

@@ -196,11 +196,10 @@ size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *r
     return count;
 }
 
-const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p)
+size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, unsigned any,
+                      bool *inferred_p)
 {
-    size_t rows[MS_REPORT_DEPTH_MAX], shown = SIZE_MAX;
-    unsigned any;
-    size_t count = ms_fold_stack(report, stack, rows, &any), i;
+    size_t shown = SIZE_MAX, i;
     unsigned folded = any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED;
     bool inferred = false;
 
@@ -215,11 +214,21 @@ const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool
             continue;
         if (known & MS_FOLD_OWN) {
             *inferred_p = inferred;
-            return json_array_get(report->frames, rows[i]);
+            return i;
         }
-        shown = shown == SIZE_MAX ? rows[i] : shown;
+        shown = shown == SIZE_MAX ? i : shown;
     }
-    return shown == SIZE_MAX ? NULL : json_array_get(report->frames, shown);
+    return shown;
+}
+
+const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p)
+{
+    size_t rows[MS_REPORT_DEPTH_MAX];
+    unsigned any;
+    size_t count = ms_fold_stack(report, stack, rows, &any);
+    size_t own = ms_fold_own_of(report, rows, count, any, inferred_p);
+
+    return own == SIZE_MAX ? NULL : json_array_get(report->frames, rows[own]);
 }
 
 void ms_fold_put_name(FILE *out, const char *name)

@@ -50,6 +50,10 @@ bool ms_fold_is_merged(json_t *const *frames, size_t count);
  * inferred. */
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);
 
+/** The same of a stack whose rows ms_fold_stack() gave: its place among them, SIZE_MAX for none. */
+size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, unsigned any,
+                      bool *inferred_p);
+
 /** A name of C++ without template arguments (cxx.h), as ms_text_put writes it. */
 void ms_fold_put_name(FILE *out, const char *name);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/sites.h"
 
 /* So many of the intervals between its allocations have to pass without one before a place has stopped. */
 enum { INTERVALS_STOPPED = 4, PHASES_LEAST = 5, WORK_TIMES = 2 };
@@ -93,14 +94,13 @@ static int compare_works(const void *a, const void *b)
 
 static void find_works(struct pass *pass)
 {
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(pass->report);
+    size_t count = sites ? json_array_size(pass->report->sites) : 0, i;
 
-    pass->works = calloc(json_array_size(pass->report->sites) + 1, sizeof(*pass->works));
-    json_array_foreach (pass->report->sites, i, site)
-        if (pass->works && ms_report_int(site, "freed_count") >= WORK_TIMES)
-            pass->works[pass->work_count++] =
-                (struct work){ms_report_int(site, "first_ns"), ms_report_int(site, "last_ns")};
+    pass->works = calloc(count + 1, sizeof(*pass->works));
+    for (i = 0; pass->works && i < count; i++)
+        if (sites[i].freed_count >= WORK_TIMES)
+            pass->works[pass->work_count++] = (struct work){sites[i].first_ns, sites[i].last_ns};
     if (pass->work_count)
         qsort(pass->works, pass->work_count, sizeof(*pass->works), compare_works);
     for (i = 1; i < pass->work_count; i++)
@@ -129,11 +129,11 @@ static json_int_t last_sign(const struct ms_report *report, const json_t *run)
 {
     json_int_t start = ms_report_int(run, "start_unix_ns"), end = ms_report_int(run, "end_unix_ns");
     json_int_t last = start > 0 && end > start && end - start > idle_ns ? end - start - idle_ns : 0;
-    json_t *site;
-    size_t i;
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0;
 
-    json_array_foreach (report->sites, i, site)
-        last = ms_report_int(site, "last_ns") > last ? ms_report_int(site, "last_ns") : last;
+    for (size_t i = 0; i < count; i++)
+        last = sites[i].last_ns > last ? sites[i].last_ns : last;
     return last;
 }
 
