@@ -81,7 +81,7 @@ static void print_peak(const struct ms_report *report)
         if (i && ms_report_int(device, "peak_live_bytes") <= peak)
             continue;
         peak = ms_report_int(device, "peak_live_bytes");
-        reserved = ms_report_int(device, "peak_reserved_bytes");
+        reserved = ms_report_int(device, "peak_reserved_bytes") ? ms_report_reserved(device) : 0;
     }
     fprintf(stderr, "peak %s", ms_text_size(peak).text);
     if (reserved) /* nothing is, where all memory is the vendor's */

@@ -236,7 +236,7 @@ static int add_devices(struct ms_diff *diff, unsigned side)
         row->values[side][MS_DIFF_PEAK] = ms_report_int(device, "peak_live_bytes");
         row->values[side][MS_DIFF_LIVE] = ms_report_int(device, "live_bytes");
         row->values[side][MS_DIFF_LEAKED] = leaked[i];
-        row->values[side][MS_DIFF_RESERVED] = ms_report_int(device, "peak_reserved_bytes");
+        row->values[side][MS_DIFF_RESERVED] = ms_report_reserved(device);
         row->values[side][MS_DIFF_CALLS] = ms_report_int(device, "allocated_count");
     }
     free(leaked);

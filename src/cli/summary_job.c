@@ -30,7 +30,7 @@ static struct process measure(const struct ms_report *report, size_t at)
             continue;
         process.fullest = device;
         process.peak = ms_report_int(device, "peak_live_bytes");
-        process.reserved = ms_report_int(device, "peak_reserved_bytes");
+        process.reserved = ms_report_reserved(device);
     }
     return process;
 }

@@ -76,7 +76,7 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
     }
     fprintf(out, "; %s were live", ms_text_size(ms_report_int(row, "live")).text);
     if (ms_report_int(row, "reserved"))
-        fprintf(out, ", %s reserved, the largest free piece %s",
+        fprintf(out, ", %s reserved for the pool, the largest free piece %s",
                 ms_text_size(ms_report_int(row, "reserved")).text,
                 ms_text_size(ms_report_int(row, "largest_free")).text);
     fputc('\n', out);
@@ -134,8 +134,8 @@ bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const ch
         fputs(", cause: ", out);
         ms_text_put(out, ms_report_text(row, "cause"));
     }
-    fprintf(out, "; %s were allocated, %s reserved\n", ms_text_size(ms_report_int(row, "live")).text,
-            ms_text_size(ms_report_int(row, "reserved")).text);
+    fprintf(out, "; %s were allocated, %s reserved for the pool\n",
+            ms_text_size(ms_report_int(row, "live")).text, ms_text_size(ms_report_int(row, "reserved")).text);
     print_held(out, report, row, before);
     return true;
 }

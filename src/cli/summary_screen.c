@@ -161,7 +161,7 @@ static int by_peak(const void *a, const void *b)
 
 static void print_fullest(FILE *out, const struct ms_report *report, const json_t *device)
 {
-    json_int_t reserved = ms_report_int(device, "peak_reserved_bytes");
+    json_int_t reserved = ms_report_int(device, "peak_reserved_bytes") ? ms_report_reserved(device) : 0;
 
     fprintf(out, "Peak  %s allocated on ", ms_text_size(ms_report_int(device, "peak_live_bytes")).text);
     put_device(out, device);
@@ -371,8 +371,10 @@ static void print_parts(FILE *out, const struct ms_report *report)
         if (!largest || ms_report_int(row, parts[i].key) > ms_report_int(row, largest->key))
             largest = &parts[i];
     }
-    fprintf(out, "Waste %s of %s reserved; ", ms_text_size(most).text,
-            ms_text_size(ms_report_int(of, "peak_reserved_bytes")).text);
+    fprintf(out, "Waste %s of %s %s; ", ms_text_size(most).text,
+            ms_text_size(ms_report_int(of, "peak_reserved_bytes")).text,
+            ms_report_reserved(of) > ms_report_int(of, "peak_reserved_bytes") ? "that the pool reserved"
+                                                                              : "reserved");
     fprintf(out, "%s of it %s\n",
             ms_text_size(ms_report_int(json_object_get(of, "peak_parts"), largest->key)).text, largest->text);
 }

@@ -186,7 +186,7 @@ static void print_devices(FILE *out, const struct ms_report *report)
         ms_text_column(out, ms_report_text(device, "api"), 4);
         fprintf(out, " %-3" JSON_INTEGER_FORMAT " %10s %13s %10s %8" JSON_INTEGER_FORMAT " %10s %10s  ",
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "peak_live_bytes")).text,
-                ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
+                ms_text_size(ms_report_reserved(device)).text,
                 ms_text_size(ms_report_int(device, "live_bytes")).text, ms_report_int(device, "live_count"),
                 ms_text_size(leaked[ms_report_device_first(report, device)]).text,
                 ms_text_size(ms_report_int(device, "total_bytes")).text);

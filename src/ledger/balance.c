@@ -12,6 +12,7 @@
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t followed[MS_DEVICES_MAX], in_pools[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
+static _Atomic uint64_t beside[MS_DEVICES_MAX]; /* ... with managed ones */
 
 static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
 {
@@ -61,9 +62,21 @@ static bool is_in_pool(const struct ms_block_row *row)
     return ms_block_row_kind(row) == MS_KIND_ASYNC && row->device >= 0;
 }
 
+static bool is_beside(const struct ms_block_row *row)
+{
+    return (unsigned)row->device < MS_DEVICES_MAX && ms_kind_is_device(ms_block_row_kind(row));
+}
+
+uint64_t ms_balance_beside(int device)
+{
+    return device >= 0 && device < MS_DEVICES_MAX ? atomic_load(&beside[device]) : 0;
+}
+
 void ms_balance_follow(const struct ms_block_row *row)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
+    if (is_beside(row))
+        ms_pools_beside(row->device, atomic_fetch_add(&beside[row->device], row->bytes) + row->bytes);
     if (sum)
         atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
     if (has_address(row))
@@ -78,6 +91,8 @@ void ms_balance_follow(const struct ms_block_row *row)
 void ms_balance_unfollow(const struct ms_block_row *row)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
+    if (is_beside(row))
+        atomic_fetch_sub(&beside[row->device], row->bytes);
     if (sum)
         atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);
     if (has_address(row))
@@ -253,6 +268,7 @@ void ms_balance_reset(void)
     atomic_store_explicit(&managed, 0, memory_order_relaxed);
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
+        atomic_store(&beside[device], 0);
         atomic_store_explicit(&in_pools[device], 0, memory_order_relaxed);
         atomic_store_explicit(&imported[device], 0, memory_order_relaxed);
     }

@@ -140,6 +140,7 @@ struct MS_CACHELINE ms_pool_row {
     _Atomic uint64_t sequence; /* odd while it is written */
     uint64_t latest_ns;
     struct ms_pool_record record;
+    _Atomic uint64_t peak_held_bytes; /* with what is followed; there without a record, too */
 };
 _Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of the ledger");
 
@@ -162,6 +163,10 @@ _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a 
 /** As ms_ledger_pool and ms_ledger_flow, under the lock. */
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
 void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns);
+/** So many bytes of the device's blocks are the vendor's own, now. */
+void ms_pools_beside(int device, uint64_t beside);
+/** The most that pool and those had at once. */
+uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */
 bool ms_pools_read(int device, struct ms_pool_record *record_p);
 /** False past the last. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "ledger/balance.h"
 #include "ledger/internal.h"
 
 enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
@@ -46,6 +47,35 @@ static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t be
     ms_timeline_note(ms_timeline_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
+/* Under the lock: the most that the program had of the device at once, whoever gave it. */
+static void note_held(int device, struct ms_pool_row *row)
+{
+    uint64_t held = row->record.reserved_bytes + ms_balance_beside(device);
+    if (held > atomic_load(&row->peak_held_bytes))
+        atomic_store(&row->peak_held_bytes, held);
+}
+
+void ms_pools_beside(int device, uint64_t beside)
+{
+    int saved_errno = errno;
+    if (device < 0 || device >= MS_DEVICES_MAX ||
+        ((uint64_t)device < ms_table_rows(MS_TABLE_POOLS) &&
+         pool_row(device)->record.reserved_bytes + beside <= atomic_load(&pool_row(device)->peak_held_bytes)))
+        return;
+    ms_lock(&lock);
+    if (open_pool_row(device))
+        note_held(device, pool_row(device));
+    ms_unlock(&lock);
+    errno = saved_errno;
+}
+
+uint64_t ms_pools_held_most(int device)
+{
+    return device >= 0 && (uint64_t)device < ms_table_rows(MS_TABLE_POOLS)
+               ? atomic_load(&pool_row(device)->peak_held_bytes)
+               : 0;
+}
+
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns)
 {
     if (!open_pool_row(device))
@@ -61,6 +91,7 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
         row->record.peak_parts = before.peak_parts;
     }
     row->latest_ns = now_ns;
+    note_held(device, row);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
     note(MS_SERIES_RESERVED, device, now_ns, before.reserved_bytes, record->reserved_bytes);
     note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);

@@ -162,6 +162,8 @@ void ms_recover_pools(void)
     ms_blocks_each(add_block, &places);
     for (uint64_t i = 0; i < rows; i++) {
         clean_pool(&pools[i].record);
+        if (atomic_load(&pools[i].peak_held_bytes) > INT64_MAX)
+            atomic_store(&pools[i].peak_held_bytes, 0);
         pools[i].record.reserved_bytes = 0;
         pools[i].record.parts = (struct ms_parts){.requested = 0};
     }

@@ -159,6 +159,7 @@ static void copy_devices(struct ms_snapshot *snapshot)
         struct ms_snapshot_device *device = &snapshot->devices[i];
         ms_account_sum(i, &device->account);
         device->has_pool = ms_pools_read((int)i, &device->pool);
+        device->peak_held_bytes = ms_pools_held_most((int)i);
         device->driver_rounding_bytes = i < MS_DEVICES_MAX ? ms_granules_beyond((int)i) : 0;
         for (unsigned moment = 0; i < MS_DEVICES_MAX && moment < MS_BALANCE_MOMENTS; moment++)
             device->has_balance[moment] = ms_balance_read((int)i, moment, &device->balances[moment]);

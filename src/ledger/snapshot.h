@@ -32,6 +32,7 @@ struct ms_snapshot_device {
     uint64_t served_bytes;      /* of the live bytes, from the pool */
     bool has_pool;
     struct ms_pool_record pool;
+    uint64_t peak_held_bytes; /* of the pool's segments and followed blocks together */
     bool has_balance[MS_BALANCE_MOMENTS];
     uint64_t driver_rounding_bytes; /* now (granules.h) */
     uint32_t balance_missed[MS_BALANCE_MISSES];

@@ -288,6 +288,13 @@ static void check_device(struct inquiry *inquiry, const json_t *device, size_t i
                  sum_of_members(json_object_get(device, "peak_parts")));
     expect_at_most(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
                    "peak_reserved_bytes", ms_report_int(device, "peak_reserved_bytes"));
+    if (json_object_get(device, "peak_held_bytes")) {
+        expect_at_most(inquiry, at("devices", i, "peak_live_bytes"), ms_report_int(device, "peak_live_bytes"),
+                       "peak_held_bytes", ms_report_int(device, "peak_held_bytes"));
+        expect_at_most(inquiry, at("devices", i, "peak_reserved_bytes"),
+                       ms_report_int(device, "peak_reserved_bytes"), "peak_held_bytes",
+                       ms_report_int(device, "peak_held_bytes"));
+    }
     expect_at_most(inquiry, at("devices", i, "followed_bytes"), ms_report_int(device, "followed_bytes"),
                    "live_bytes", ms_report_int(device, "live_bytes"));
 }

@@ -104,6 +104,16 @@ static const char *balance_state(const struct ms_snapshot_device *device)
                                                             : "unasked";
 }
 
+/* What was noted at different moments of a call is put right: no more was live, or reserved, than was held.
+ */
+static uint64_t most_held(const struct ms_snapshot_device *device, uint64_t held)
+{
+    uint64_t most = device->peak_held_bytes > held ? device->peak_held_bytes : held;
+    if (device->account.device.peak_live_bytes > most)
+        most = device->account.device.peak_live_bytes;
+    return device->pool.peak_reserved_bytes > most ? device->pool.peak_reserved_bytes : most;
+}
+
 static json_t *device(int number, const struct ms_snapshot_device *device)
 {
     static const uint8_t no_uuid[16];
@@ -130,6 +140,9 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
         kinds(&device->account));
     json_object_update(json, rest);
+    uint64_t held = pool->reserved_bytes + without(amount->live_bytes, device->served_bytes);
+    json_object_set_new(json, "held_bytes", json_integer((json_int_t)held));
+    json_object_set_new(json, "peak_held_bytes", json_integer((json_int_t)most_held(device, held)));
     json_object_set_new(json, "balance", json_string(balance_state(device)));
     json_object_set_new(json, "balance_missed",
                         json_integer((json_int_t)device->balance_missed[MS_BALANCE_NEVER_STILL]));

@@ -192,6 +192,16 @@ const char *ms_report_device_api(const json_t *row)
     return *api ? api : "cuda";
 }
 
+json_int_t ms_report_reserved(const json_t *device)
+{
+    json_int_t held = ms_report_int(device, "peak_held_bytes"),
+               live = ms_report_int(device, "peak_live_bytes"),
+               pool = ms_report_int(device, "peak_reserved_bytes");
+
+    held = held > live ? held : live;
+    return held > pool ? held : pool;
+}
+
 const char *ms_report_device_prefix(const json_t *row)
 {
     const char *api = ms_report_device_api(row);

@@ -66,6 +66,10 @@ size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t 
 const char *ms_report_device_api(const json_t *row);
 /** ... before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
 const char *ms_report_device_prefix(const json_t *row);
+/** What all screens call reserved: the most that the program had of the device at once, the pool's segments
+ * and what the vendor made for it; a row of devices[]. Of a report that does not say, what is known to be no
+ * more. */
+json_int_t ms_report_reserved(const json_t *device);
 /** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What
  * is worked out per device goes through the lists once and asks this: files with many devices exist. */
 size_t ms_report_device_of(const struct ms_report *report, const json_t *row);

@@ -110,6 +110,26 @@ def opened():
 
 
 @case
+def followed():
+    """What was reserved at most is the pool's and what the driver made, on every screen, and no less than what was allocated."""
+    sizes = r"(\d+\.\d) MiB"
+    for more in ({}, {"MEMSHIM_MODE": "track"}):
+        done = run("followed", **more)
+        device = done.load()["devices"][0]
+        fact(device["peak_held_bytes"] >= device["peak_live_bytes"] == 224 << 20 and
+             device["peak_held_bytes"] >= device["peak_reserved_bytes"] + (164 << 20 if not more else 0) and
+             device["held_bytes"] == device["reserved_bytes"] + device["followed_bytes"],
+             "followed %s: the report has all that the program has of the device" % more, done.told() + [device])
+        said = memshim("summary", done.report).said
+        told = re.search("Peak +%s allocated.*; %s reserved at most" % (sizes, sizes), said)
+        fact(bool(told) != bool(more) and (more or float(told.group(2)) >= float(told.group(1))),
+             "followed %s: the summary reserves no less than it allocates" % more, said.splitlines())
+        said = memshim("summary", "--all", done.report).said
+        told = re.search(r"^  cuda 0 +%s +%s " % (sizes, sizes), said, re.M)
+        fact(told and float(told.group(2)) >= float(told.group(1)), "followed %s: nor does its table" % more, said.splitlines()[:20])
+
+
+@case
 def reset_free():
     """The driver ends the runtime's context: frees are refused as natively, of stream-ordered memory too, which outlives it."""
     for way in (0, 1, 2):

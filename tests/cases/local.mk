@@ -17,6 +17,10 @@ tests_cases_opened_SOURCES = tests/cases/opened.c tests/cases/case.h tests/progr
 tests_cases_opened_CFLAGS = $(AM_CFLAGS) -g
 tests_cases_opened_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 
+check_PROGRAMS += tests/cases/followed
+tests_cases_followed_SOURCES = tests/cases/followed.c tests/cases/case.h tests/program.h
+tests_cases_followed_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
 check_PROGRAMS += tests/cases/reset_free
 tests_cases_reset_free_SOURCES = tests/cases/reset_free.c tests/cases/case.h tests/program.h
 tests_cases_reset_free_LDADD = libcudart.so.13 libcuda.so.1 -ldl

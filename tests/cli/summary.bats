@@ -170,7 +170,7 @@ END
     [[ $out == *"Out of memory: cudaMallocAsync of 8.0 MiB on device 0, in "*", cause: limit; 3.0 MiB were allocated, 4.0 MiB reserved"*"held most then: 2.0 MiB by cudaMalloc, in make_weights at /src/train.c:41; 1.0 MiB by "*"Peak  "* ]]
     try summary --all -n 0 oom.json
     [ "$status" -eq 0 ]
-    [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were live, 4.0 MiB reserved, the largest free piece 512.0 KiB"* ]]
+    [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were live, 4.0 MiB reserved for the pool, the largest free piece 512.0 KiB"* ]]
     [[ $out == *"held most then:"*"2.0 MiB by cudaMalloc, in make_weights at /src/train.c:41"*"1.0 MiB by "* ]]
 }
 
