@@ -28,7 +28,7 @@ libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(AM_LDFLAGS) -shared -static-libgcc -Wl,-soname,libmemshim.so $(MS_EXCLUDE_LIBS) \
-	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now
+	-Wl,--version-script=$(srcdir)/hooks/libmemshim.map $(MS_NO_UNDEFINED) -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
 libmemshim_so_LDADD = hooks/libearly.a $(ms_floors) $(LIBUNWIND_LIBS)
 if HAVE_STATIC_JANSSON
 libmemshim_so_LDADD += $(JANSSON_STATIC_LIBS)

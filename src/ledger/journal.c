@@ -167,7 +167,7 @@ static void open_file(void)
 static void say_error(int error)
 {
     int none = 0;
-    if (atomic_compare_exchange_strong(&error_said, &none, error))
+    if (atomic_compare_exchange_strong(&error_said, &none, error) && *path) /* else the report has it all */
         ms_diagnostic(MS_LOG_WARN, "ledger",
                       "%s cannot grow: %s; the record goes on in memory, if the process is killed what came "
                       "later is lost",

@@ -1,15 +1,18 @@
 /*
- * A library that gives memory back when the process is nearly gone: its destructor runs after that of
- * whatever was preloaded before it, and so after memshim's report.
+ * A library that gives memory back when the process is nearly gone: in its destructor, or where its user
+ * says.
  *
- * late_take() takes FOUR blocks of 4096 bytes, the destructor frees three.
+ * late_take() takes FOUR blocks of 4096 bytes, late_give_back() frees three.
  */
+#include <stdlib.h>
+
 #include "gpu/abi/cuda_driver.h"
 #include "gpu/abi/cuda_driver_fn.h"
 
 enum { FOUR = 4, BYTES = 4096 };
 
 int late_take(void);
+void late_give_back(void);
 
 static CUdeviceptr kept[FOUR];
 
@@ -27,8 +30,14 @@ int late_take(void)
     return 0;
 }
 
-__attribute__((destructor)) static void give_back(void)
+void late_give_back(void)
 {
     for (int i = 1; i < FOUR; i++)
         cuMemFree_v2(kept[i]);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (!getenv("LATE"))
+        late_give_back();
 }
