@@ -61,7 +61,7 @@ tests_cli_test_parse_SOURCES = tests/cli/test_parse.c tests/tap.h src/report/par
 tests_cli_test_parse_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_parse_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
 tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read.h src/report/read.c src/report/parse.h src/report/parse.c src/report/slabs.h src/report/slabs.c src/report/text.h \
-	src/report/text.c src/report/callers.h src/report/callers.c src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/utf8.h src/report/wide.h src/report/wide.c src/base/size.h src/base/size.c src/base/files.h src/base/files.c src/base/options.h src/base/libc.h src/base/libc.c src/base/options.c \
+	src/report/text.c src/report/callers.h src/report/callers.c src/report/sites.h src/report/sites.c src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/utf8.h src/report/wide.h src/report/wide.c src/base/size.h src/base/size.c src/base/files.h src/base/files.c src/base/options.h src/base/libc.h src/base/libc.c src/base/options.c \
 	src/base/options_value.h src/base/options_value.c src/base/spare.h src/base/spare.c
 tests_cli_test_text_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_text_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
