@@ -140,6 +140,14 @@ static int refuse_incomplete(char **paths, const struct ms_report *reports, size
         const json_t *run = json_object_get(reports[i].root, "run");
         const char *reason = ms_report_text(run, "end_reason");
 
+        if (json_is_false(json_object_get(run, "complete")) && strcmp(reason, "running") != 0) {
+            ms_cli_error(
+                "%s: the record could not be read whole; --incomplete holds it against the limits all "
+                "the same",
+                paths[i]);
+            return MS_EXIT_USAGE;
+        }
+
         for (size_t k = 0; k < MS_ARRAY_LEN(ends); k++)
             if (!strcmp(reason, ends[k]) && !ms_check_is_job(&reports[i])) {
                 ms_cli_error("%s: the process %s, so this is no whole run; --incomplete holds it against the "

@@ -67,6 +67,14 @@ def incomplete():
     done = command("check", "--max-leak", "0", "killed.json")
     fact(done.returncode == 2 and "--incomplete" in done.stderr, "check refuses the report of a killed process", [done.said])
     fact(command("check", "--incomplete", "--max-leak", "0", "killed.json").returncode == 0, "and takes it when told", [])
+    followed("few.json", "helper", 1, options=["-q"])
+    with open("few.json", encoding="utf-8") as file:
+        report = json.load(file)
+    report["run"]["complete"] = False
+    with open("part.json", "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    done = command("check", "--max-leak", "1G", "part.json")
+    fact(done.returncode == 2 and "--incomplete" in done.stderr, "so is a record that could not be read whole", [done.said])
     screen = command("summary", "killed.json").stdout
     fact("Leak  none" in screen and "held when it was ended" in screen, "what it held is told as that", [screen])
     rules = [row["rule"] for row in json.loads(command("findings", "--json", "killed.json").stdout)["findings"]]
