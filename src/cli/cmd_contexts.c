@@ -19,9 +19,9 @@ struct contexts_options {
 
 /* A device of the machine, and all that was taken of it. */
 struct taken {
-    char key[KEY_BYTES]; /* its UUID, or, without one, its number in its process */
-    const char *name;    /* borrowed from a report */
-    json_int_t bytes;
+    char key[KEY_BYTES];            /* its UUID, or, without one, its number in its process */
+    const char *name;               /* borrowed from a report */
+    json_int_t bytes, others_bytes; /* of contexts and modules; what else went meanwhile */
     size_t processes;
     json_t *rows; /* as in the reports, with `pid`, `rank` and `report`, the place of the report */
 };
@@ -89,6 +89,51 @@ static void add(struct taken *device, const struct ms_report *report, size_t num
     json_array_append_new(device->rows, copy);
 }
 
+static bool is_context(const json_t *row, const char *confidence)
+{
+    return !strcmp(ms_report_text(row, "kind"), "context") && ms_report_int(row, "bytes") > 0 &&
+           (!confidence || !strcmp(ms_report_text(row, "confidence"), confidence));
+}
+
+/* The least that a context took of a card of this model, in all the reports; 0 for none. */
+static json_int_t least_of(const struct devices *devices, const char *model)
+{
+    json_int_t least = 0;
+    json_t *row;
+    size_t k;
+
+    for (size_t i = 0; i < devices->count; i++)
+        if (!strcmp(devices->rows[i].name, model))
+            json_array_foreach (devices->rows[i].rows, k, row)
+                if (is_context(row, NULL) && (!least || ms_report_int(row, "bytes") < least))
+                    least = ms_report_int(row, "bytes");
+    return least;
+}
+
+/* How much a context took is told from what was free before and after: others that began meanwhile are in it.
+ * The contexts of one model of card are as large as the least, and what is beyond is told apart. */
+static void tell_others_apart(struct devices *devices)
+{
+    json_t *row;
+    size_t k;
+
+    for (size_t i = 0; i < devices->count; i++) {
+        struct taken *device = &devices->rows[i];
+        json_int_t least = least_of(devices, device->name);
+
+        json_array_foreach (device->rows, k, row) {
+            json_int_t beyond = ms_report_int(row, "bytes") - least;
+
+            if (!is_context(row, "inferred") || beyond <= 0)
+                continue;
+            json_object_set_new(row, "bytes", json_integer(least));
+            json_object_set_new(row, "others_bytes", json_integer(beyond));
+            device->bytes -= beyond;
+            device->others_bytes = ms_report_sum(device->others_bytes, beyond);
+        }
+    }
+}
+
 static bool gather(struct devices *devices, const struct ms_report *reports, size_t count)
 {
     json_t *row;
@@ -103,6 +148,7 @@ static bool gather(struct devices *devices, const struct ms_report *reports, siz
             else if (json_is_object(row))
                 return false;
         }
+    tell_others_apart(devices);
     return true;
 }
 
@@ -122,9 +168,10 @@ static void print_json(FILE *out, char **paths, const struct ms_report *reports,
             ms_cli_set_stack(row, &reports[number], ms_report_int(row, "stack"));
             json_object_del(row, "report");
         }
-        json_array_append_new(all, json_pack("{s:s, s:s, s:I, s:I, s:O}", "device", device->key, "name",
-                                             device->name, "bytes", device->bytes, "processes",
-                                             (json_int_t)device->processes, "contexts", device->rows));
+        json_array_append_new(all, json_pack("{s:s, s:s, s:I, s:I, s:I, s:O}", "device", device->key, "name",
+                                             device->name, "bytes", device->bytes, "others_bytes",
+                                             device->others_bytes, "processes", (json_int_t)device->processes,
+                                             "contexts", device->rows));
     }
     ms_cli_print_json(out, json_pack("{s:o}", "devices", all));
 }
@@ -139,7 +186,10 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
             ms_text_size(ended ? ms_report_int(row, "total_bytes") : bytes).text);
     if (!strcmp(ms_report_text(row, "kind"), "context"))
         fputs("a context", out);
-    else
+    if (ms_report_int(row, "others_bytes"))
+        fprintf(out, " (%s more went meanwhile: others' contexts, as far as is known)",
+                ms_text_size(ms_report_int(row, "others_bytes")).text);
+    if (strcmp(ms_report_text(row, "kind"), "context") != 0)
         fprintf(out, "%" JSON_INTEGER_FORMAT " module%s", ended ? ms_report_int(row, "total_count") : count,
                 (ended ? ms_report_int(row, "total_count") : count) == 1 ? "" : "s");
     fprintf(out, "%s, process %" JSON_INTEGER_FORMAT, ended ? " (gone)" : "", ms_report_int(row, "pid"));

@@ -130,6 +130,25 @@ def followed():
 
 
 @case
+def contexts_together():
+    """Contexts that begin together are in each other's figures: of one model of card each is as large as the least, the rest is told apart."""
+    report, paths = run("kept", 1, 10, MEMSIM_CONTEXT="300M").load(), []
+    for i, (taken, confidence) in enumerate(((2500, "inferred"), (300, "inferred"), (900, "inferred"), (350, "exact"))):
+        report["run"]["pid"] = 100 + i
+        report["contexts"][0].update(bytes=taken << 20, total_bytes=taken << 20, confidence=confidence)
+        paths.append(os.path.join(TMP, "together-%d.json" % i))
+        with open(paths[-1], "w", encoding="utf-8") as file:
+            json.dump(report, file)
+    done = memshim("contexts", "--json", *paths)
+    device = json.loads(done.said)["devices"][0]
+    rows = [(row["bytes"] >> 20, row.get("others_bytes", 0) >> 20) for row in device["contexts"]]
+    fact(rows == [(300, 2200), (300, 0), (300, 600), (350, 0)] and device["bytes"] == 1250 << 20 and device["others_bytes"] == 2800 << 20,
+         "contexts of processes that start together count once", done.told())
+    said = memshim("contexts", *paths).said
+    fact("1.2 GiB taken for contexts" in said and "2.1 GiB more went meanwhile" in said, "contexts: the text tells others' apart", said.splitlines())
+
+
+@case
 def reset_free():
     """The driver ends the runtime's context: frees are refused as natively, of stream-ordered memory too, which outlives it."""
     for way in (0, 1, 2):
