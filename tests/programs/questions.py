@@ -49,6 +49,7 @@ def shape(command, text):
     # Whether it grew is told by stretches of time, of which a quick machine has few.
     text = re.sub(r"\b(growing|lost|held to the end),", "leak,", text)
     text = re.sub(r"(: |, )([\d.]+ [KMG]?i?B )?(growing|lost|held to the end)\b", "", text)
+    text = re.sub(r"warning, (growth|leak) on (device \d+) \(\w+\): (.* in \d+ blocks?).*\n +to do: .*", r"warning on \2: \3", text)
     text = re.sub(r"[\d.]+ [KMG]?i?B (reserved)|(largest free piece) [\d.]+ [KMG]?i?B", "N", text)
     return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "Found", "to do: synchronise", "reserved "))]
 
