@@ -254,6 +254,18 @@ def crossed():
 
 
 @case
+def neighbour():
+    """What was freed and waited for is another process's, also where a loop was seen to ask for it again each time."""
+    for times in (1, 4):
+        for more in ({}, {"MEMSHIM_BACKING": "vmm"}):
+            books = os.path.join(TMP, "books-%d" % runs)
+            os.mkdir(books)
+            done = run("neighbour", times, MEMSIM_MEMORY="8G", MEMSIM_LEDGER=books, **more)
+            fact(done.status == 0 and (done.number("first"), done.number("then")) == (0, 0),
+                 "another process gets its memory after %d rounds, %s" % (times, more), done.told())
+
+
+@case
 def after_free():
     """A GiB that was freed is not kept beside one of another kind: the device gives no more than natively."""
     for kind in ("handle", "ordered", "own_pool", "array", "context", "pitched", "larger"):

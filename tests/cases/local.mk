@@ -1,7 +1,9 @@
 # tests/cases: small programs shaped after public reports or found in use, and what each must print (cases.py)
-check_PROGRAMS += tests/cases/kept tests/cases/after_free tests/cases/many
+check_PROGRAMS += tests/cases/kept tests/cases/after_free tests/cases/neighbour tests/cases/many
 tests_cases_kept_SOURCES = tests/cases/kept.c tests/cases/case.h tests/program.h
 tests_cases_kept_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+tests_cases_neighbour_SOURCES = tests/cases/neighbour.c tests/cases/case.h tests/program.h
+tests_cases_neighbour_LDADD = libcudart.so.13 -ldl
 tests_cases_many_SOURCES = tests/cases/many.c tests/cases/case.h tests/program.h
 tests_cases_many_LDADD = libcudart.so.13 -ldl
 tests_cases_after_free_SOURCES = tests/cases/after_free.c tests/cases/case.h tests/program.h
