@@ -1,5 +1,5 @@
-/* neighbour TIMES: so often 7 GiB are allocated, freed and waited for; then another process takes 64 MiB, this
- * one waits once more, and the other wants 6 GiB of the device of 8. Its statuses are printed. */
+/* neighbour TIMES: so often 7 GiB are allocated, freed and waited for; then another process takes 64 MiB,
+ * this one waits once more, and the other wants 6 GiB of the device of 8. Its statuses are printed. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
