@@ -300,6 +300,9 @@ def pack_none():
     warned = subprocess.run([HERE + "/many", "1", "3000000"], text=True, capture_output=True, timeout=250, check=False,
                             env=shim_environment("none", MEMSIM_COUNT="1", MEMSHIM_PACK="none", MEMSHIM_PREALLOC="1G")).stderr
     fact(warned.count("MEMSHIM_PREALLOC is left out") == 1, "what is left out is said once", [warned])
+
+
+@case
 def printed():
     """MEMSHIM_REPORT=- is standard output, and no file of that name."""
     done = run("crossed", MEMSHIM_REPORT="-")
