@@ -45,7 +45,7 @@ struct piece {
     struct node *node; /* NULL: nobody's that is known */
 };
 
-/* What the driver keeps for graphs and is no block, as it grew: the latest is given back first. */
+/* Memory that the driver keeps for graphs, and that is no block, as it grew: the latest goes back first. */
 struct kept {
     const struct ms_gpu *gpu; /* NULL: no node was seen */
     uint64_t bytes;
@@ -225,8 +225,8 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
 
 /* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
 
-/* What the driver says is in use and no block has: that of a node of just this size, or else of the newest
- * that is no larger. */
+/* The node whose memory the driver says is in use, and that no block has: one of just this size, or else the
+ * newest that is no larger. */
 static struct node *next_born_locked(int device, uint64_t bytes)
 {
     struct node *fits = NULL;

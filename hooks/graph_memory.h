@@ -23,13 +23,13 @@ bool ms_graph_memory_captured(const struct ms_call *call);
 /** The call has made a node with this address, of call->args.bytes of the device's memory; inside its
  * section. */
 void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int device);
-/** Whether a node was seen with exactly this address. */
+/** True if a node was seen with exactly this address. */
 bool ms_graph_memory_is_node(uint64_t address);
-/** ... and the record has never had a block there of it. */
+/** True if such a node was seen, and the record has never had a block of it there. */
 bool ms_graph_memory_is_unknown(uint64_t address);
 /** Before a free: whether it becomes a node, since the stream captures. It frees nothing by itself. */
 bool ms_graph_memory_freed_by_node(const struct ms_call *call);
-/** What is at a node's address was freed, or will be by whatever launches a node. */
+/** Memory at a node's address was freed, or will be by whatever launches a node. */
 enum ms_graph_free { MS_GRAPH_FREE_AT_ONCE, MS_GRAPH_FREE_IN_ORDER, MS_GRAPH_FREE_BY_NODE };
 void ms_graph_memory_freed(uint64_t address, enum ms_graph_free how);
 /** Asks the driver how much it keeps, and records that. Inside a section. */

@@ -30,8 +30,8 @@ struct object {
     uint8_t fill;      /* with what it is filled when it is mapped next, if with anything */
     bool pinned;       /* somebody else may reach it, or did: never recycled */
     bool imported;     /* how long it is, only its mappings tell: */
-    uint64_t bytes;    /* ... so far, */
-    ms_stack_id stack; /* ... of the call that imported it */
+    uint64_t bytes;    /* mapped of it so far */
+    ms_stack_id stack; /* of the call that imported it */
     uint16_t api;
     struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
 };
