@@ -316,7 +316,10 @@ static uint64_t settle_blocks(const struct ms_gpu *gpu, int device, uint64_t use
     uint64_t live;
     bool born;
 
-    if (is_over || used <= live_bytes[device])
+    ms_lock(&lock);
+    is_over |= used <= live_bytes[device];
+    ms_unlock(&lock);
+    if (is_over)
         forget_going(device);
     while (step(device, used, &node, &born)) {
         if (born)

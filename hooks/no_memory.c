@@ -85,15 +85,23 @@ static ms_stack_id stack_of(const struct ms_call *named)
     return named->stack ? named->stack : ms_stack_capture(named->frame, named->caller);
 }
 
+/* A frame that only names what is nested in it keeps no arguments (name.h). */
+static bool keeps_arguments(unsigned class)
+{
+    return class != MS_CLASS_NAME && class != MS_CLASS_NAME_ALLOC && class != MS_CLASS_COMMUNICATOR;
+}
+
 void ms_no_memory_in_call(struct ms_call *call, int status)
 {
+    static const struct ms_args none;
     struct ms_call *named = ms_thread.outermost ? ms_thread.outermost : call;
     const struct ms_gpu *gpu = call->gpu ? call->gpu : ms_library_driver();
 
     if (!ms_is_no_memory(ms_rows[call->row]->api, status) || named->told)
         return;
     named->told = true;
-    remember(call->row, named->row, gpu, &call->args, stack_of(named), call->frame, call->caller);
+    remember(call->row, named->row, gpu, keeps_arguments(ms_rows[call->row]->class) ? &call->args : &none,
+             stack_of(named), call->frame, call->caller);
 }
 
 /* While a tool listens for launches nothing is asked on their behalf. */

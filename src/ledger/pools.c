@@ -58,12 +58,13 @@ static void note_held(int device, struct ms_pool_row *row)
 void ms_pools_beside(int device, uint64_t beside)
 {
     int saved_errno = errno;
-    if (device < 0 || device >= MS_DEVICES_MAX ||
-        ((uint64_t)device < ms_table_rows(MS_TABLE_POOLS) &&
-         pool_row(device)->record.reserved_bytes + beside <= atomic_load(&pool_row(device)->peak_held_bytes)))
+    if (device < 0 || device >= MS_DEVICES_MAX)
         return;
     ms_lock(&lock);
-    if (open_pool_row(device))
+    bool known = (uint64_t)device < ms_table_rows(MS_TABLE_POOLS) &&
+                 pool_row(device)->record.reserved_bytes + beside <=
+                     atomic_load(&pool_row(device)->peak_held_bytes);
+    if (!known && open_pool_row(device))
         note_held(device, pool_row(device));
     ms_unlock(&lock);
     errno = saved_errno;

@@ -99,7 +99,7 @@ static void find_works(struct pass *pass)
 
     pass->works = calloc(count + 1, sizeof(*pass->works));
     for (i = 0; pass->works && i < count; i++)
-        if (sites[i].freed_count >= WORK_TIMES)
+        if (sites[i].freed_count >= WORK_TIMES && sites[i].first_ns >= 0 && sites[i].last_ns >= 0)
             pass->works[pass->work_count++] = (struct work){sites[i].first_ns, sites[i].last_ns};
     if (pass->work_count)
         qsort(pass->works, pass->work_count, sizeof(*pass->works), compare_works);
@@ -172,9 +172,9 @@ static bool grows_by_phase(const struct ms_report *report, const json_t *leak)
 static bool has_stopped(const struct pass *pass, const json_t *leak)
 {
     json_int_t first = ms_report_int(leak, "first_ns"), last = ms_report_int(leak, "last_ns");
-    json_int_t count = ms_report_int(leak, "count"), after = pass->last_ns - last;
+    json_int_t count = ms_report_int(leak, "count"), after = pass->last_ns - (last > 0 ? last : 0);
 
-    return after > 0 && count > 1 && last >= first &&
+    return first >= 0 && after > 0 && count > 1 && last >= first &&
            after / INTERVALS_STOPPED >= (last - first) / (count - 1) &&
            !is_amid_work(pass, first + (last - first) / 2, last);
 }

@@ -177,11 +177,33 @@ static int cancel(bool asynchronous)
     return 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHED_STACK 1
+#elif defined(__clang__)
+#if __has_feature(address_sanitizer)
+#define WATCHED_STACK 1
+#endif
+#endif
+
+/* AddressSanitizer does not hear that a cancelled thread's frames are gone, and takes variables of later ones
+ * for theirs. */
+static void forget_unwound_frames(void)
+{
+#ifdef WATCHED_STACK
+    enum { DEEP = 64 << 10 };
+    void __asan_unpoison_memory_region(const volatile void *address, size_t bytes);
+    char *here = __builtin_frame_address(0);
+
+    __asan_unpoison_memory_region(here - DEEP, DEEP);
+#endif
+}
+
 /* What ends a thread may use the GPU, from less deep in the stack and from deeper. */
 static void allocate_at_end(void *bytes)
 {
     CUdeviceptr p = 0;
 
+    forget_unwound_frames();
     if (cuMemAlloc_v2(&p, (size_t)(uintptr_t)bytes) != CUDA_SUCCESS)
         failures++;
 }
