@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/libc.h"
@@ -34,8 +35,8 @@ static char directory[512];
 
 enum { COPIES = 200, STEPS = 600, AT_ONCE = 12 };
 
-/* The linker puts it before the C library's (--wrap): counts the objects that were looked at. A sanitizer's own
- * start goes through it, before anything is watched. */
+/* The linker puts it before the C library's (--wrap): counts the objects that were looked at. A sanitizer's
+ * own start goes through it, before anything is watched. */
 static unsigned long visits;
 #if defined(__clang__)
 #define UNWATCHED __attribute__((disable_sanitizer_instrumentation))
@@ -253,11 +254,20 @@ static void protect_rows(uint32_t count, int how)
         bail("mprotect: %s", strerror(errno));
 }
 
+/* Whether the loader's list can be gone on with (objects_since.c). */
+static bool may_read(void)
+{
+    char from = 1, to = 0;
+    struct iovec local = {&to, 1}, remote = {&from, 1};
+    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
 /* One library after the other, none of which is closed: each costs what it is, and not what came before. */
 static void test_many(void)
 {
     void *libraries[COPIES];
     unsigned long before, looked_at = 0;
+    bool goes_on = may_read();
     bool listed = true;
     uint32_t row;
     if (!ms_libc_finds_objects()) {
@@ -272,7 +282,8 @@ static void test_many(void)
         if (!library)
             bail("%s", dlerror());
         before = visits;
-        protect_rows(count, PROT_NONE); /* whoever looks at any is ended by a signal */
+        if (goes_on)
+            protect_rows(count, PROT_NONE); /* whoever looks at any is ended by a signal */
         ms_objects_refresh();
         protect_rows(count, PROT_READ | PROT_WRITE);
         looked_at += visits - before;
@@ -283,6 +294,10 @@ static void test_many(void)
     for (int i = 0; i < COPIES; i++)
         dlclose(libraries[i]);
     ok(listed, "each of many libraries is listed");
+    if (!goes_on) {
+        skip(2, "without process_vm_readv, as under qemu, all objects are gone through each time");
+        return;
+    }
     ok(true, "none of the rows before was looked at");
     ok(looked_at <= 3 * COPIES, "nor was any object that was known: %lu looks at %d", looked_at, COPIES);
 }
