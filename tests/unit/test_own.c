@@ -2,6 +2,7 @@
  * records than threads that lived at once, within a few. */
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -71,7 +72,11 @@ int main(void)
         note(own);
     }
     ok(good == IN_TURN, "each of those that come one after the other has zeros");
-    ok(seen_count <= AT_ONCE + 8, "they have those of threads that ended: %u in all", seen_count);
+    const char *watched = getenv("TEST_SANITIZE");
+    if (watched && strstr(watched, "thread"))
+        skip(1, "under ThreadSanitizer no record comes back (own.c)");
+    else
+        ok(seen_count <= AT_ONCE + 8, "they have those of threads that ended: %u in all", seen_count);
     own = ms_own_mine();
     ms_own_reset();
     ok(ms_thread.own == &ms_own_none && ms_own_mine() != own, "a fork child keeps nothing of its parent's");
