@@ -47,7 +47,7 @@ static enum ms_asked asked_by_class(unsigned class, const struct ms_args *args)
     }
 }
 
-/* Where it was asked for: a context before it is there, and memory behind a handle, on the device that the
+/* The device that was asked: a context before it is there, and memory behind a handle, on the device that the
  * program names. */
 static int device_of(unsigned class, enum ms_asked asked, const struct ms_gpu *gpu,
                      const struct ms_args *args)

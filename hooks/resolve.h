@@ -68,7 +68,7 @@ bool ms_library_is_plain_runtime(const void *real);
 /** Whether `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
-/** Whether an object is libmemshim.so, this copy or another one: of several in a process the first in the
+/** True of a libmemshim.so, this copy or another one: of several in a process the first in the
  * order of loading acts, whose symbols stand before those of the others, and no copy takes another for a
  * vendor's library. */
 bool ms_is_memshim(const struct ms_elf *elf);
@@ -161,7 +161,7 @@ static MS_INLINE const struct ms_kept_site *ms_kept_site(enum ms_row row)
 {
     return (const struct ms_kept_site *)(const void *)ms_thread.own->sites + row % MS_KEPT_SITES;
 }
-/** The same, to be changed; NULL where there is no memory to keep anything. Inside memshim's own code. */
+/** A record to be changed; NULL where there is no memory to keep anything. Inside memshim's own code. */
 static inline struct ms_kept_site *ms_kept_site_mine(enum ms_row row)
 {
     struct ms_own *own = ms_own_mine();

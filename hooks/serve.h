@@ -90,7 +90,7 @@ void ms_serve_context_ending(uint64_t context);
 void ms_serve_context_ended(uint64_t context, bool dead);
 /** A call in this context returned `status`: after an error that stays, it is not served any more. */
 void ms_serve_status(uint64_t context, int status);
-/** Whether a context has ended, some time: the runtime may go on with one that is dead. */
+/** True once any context has ended: the runtime may go on with one that is dead. */
 extern MS_HIDDEN _Atomic bool ms_serve_one_has_ended;
 /** Whether that has ever happened: the driver is asked then before a block is freed. */
 extern MS_HIDDEN _Atomic bool ms_serve_one_is_down;

@@ -329,7 +329,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
-/* The same, and where uses are noted, of what the vendor has read. */
+/* A status, and where uses are noted, of what the vendor has read. */
 #define MS_BODY_LAUNCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                     \
     MS_NO_HITS(fn)                                                                                          \
     static MS_NOINLINE void refused_##fn(const struct ms_target *target, int status, uint8_t asked,         \
