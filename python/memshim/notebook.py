@@ -26,6 +26,17 @@ def _peak(report: Report) -> int:
     return max((device.peak_live_bytes for device in report.devices), default=0)
 
 
+def _reserved(report: Report) -> int:
+    """The most that the program had of a device. Reports of before tell no more than the pool's."""
+    return max(
+        (
+            max(device.peak_held_bytes or 0, device.peak_reserved_bytes, device.peak_live_bytes)
+            for device in report.devices
+        ),
+        default=0,
+    )
+
+
 def _leaked(report: Report) -> int:
     return sum(leak.bytes for leak in report.leaks if leak.leak_class in ("at_exit", "growing"))
 
@@ -38,7 +49,7 @@ def _process(report: Report) -> List[str]:
         str(run.pid),
         "" if run.rank is None else str(run.rank),
         format_size(_peak(report)),
-        format_size(max((device.peak_reserved_bytes for device in report.devices), default=0)),
+        format_size(_reserved(report)),
         format_size(_leaked(report)),
         run.end_reason,
     ]

@@ -32,7 +32,7 @@ class Plot:
         return self.timeline(axes)
 
     def timeline(self, axes: Any = None) -> Any:
-        """What was live on each device over time, and what the pool had reserved, dashed."""
+        """What was live on each device over time, and what the program had reserved, dashed."""
         axes = _axes(axes)
         for report in self._reports:
             courses = {(row.device_api, row.device): row for row in report.timeline}

@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What reserved memory is in use for; the parts add up to it."""
+    """What the pool's reserved memory is in use for; the parts add up to it."""
 
     requested_bytes: int
     rounding_bytes: int
@@ -59,7 +59,7 @@ class Parts(NamedTuple):
 
 
 class Device(NamedTuple):
-    """A device: what was live on it, and what of it the pool reserved."""
+    """A device: what was live on it, what of it the pool reserved, and what the program held of it in all."""
 
     device: int
     device_api: str
@@ -81,6 +81,8 @@ class Device(NamedTuple):
     untracked_bytes: Optional[int] = None
     allocated_bytes: Optional[int] = None
     allocated_count: Optional[int] = None
+    held_bytes: Optional[int] = None
+    peak_held_bytes: Optional[int] = None
 
 
 class Frame(NamedTuple):

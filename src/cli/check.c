@@ -28,7 +28,7 @@ const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
                          "0%", false},
     [MS_CHECK_FRAG] = {"frag", "stranded", "More free memory lay between live blocks than is allowed.",
                        MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%", false},
-    [MS_CHECK_RESERVED] = {"reserved", "reserved", "More memory was reserved for the pool than is allowed.",
+    [MS_CHECK_RESERVED] = {"reserved", "reserved", "More memory was reserved than is allowed.",
                            MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%", false},
     [MS_CHECK_OOM] = {"oom", "out of memory", "There was no memory more often than is allowed.",
                       MS_CHECK_PROCESS, OF(MS_CHECK_PROCESS), "0%", true},

@@ -164,7 +164,7 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
     struct ms_check_measure *row =
         add(meter, MS_CHECK_FRAG, MS_CHECK_DEVICE, name, ms_report_int(parts, "stranded"));
 
-    set_whole(row, ms_report_int(device, "peak_reserved_bytes"));
+    set_whole(row, ms_report_reserved(device));
     blame_holders(meter, row, thing);
 }
 
@@ -201,7 +201,7 @@ static void measure_device(struct meter *meter, size_t i, const json_t *device)
     row = add(meter, MS_CHECK_PEAK, MS_CHECK_DEVICE, name, ms_report_int(device, "peak_live_bytes"));
     set_whole(row, ms_report_int(device, "total_bytes"));
     blame_holders(meter, row, &thing);
-    row = add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_int(device, "peak_reserved_bytes"));
+    row = add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_reserved(device));
     set_whole(row, ms_report_int(device, "total_bytes"));
     blame_holders(meter, row, &thing);
     add_frag(meter, name, device, &thing);

@@ -225,7 +225,7 @@ int ms_cmd_frag(int argc, char **argv)
                                              .close = close_frag,
                                              .figures = sum_up,
                                              .json = report_json,
-                                             .columns = {{"reserved", MS_FIGURE_BYTES},
+                                             .columns = {{"pool", MS_FIGURE_BYTES},
                                                          {"at most", MS_FIGURE_BYTES},
                                                          {"live", MS_FIGURE_BYTES},
                                                          {"free", MS_FIGURE_BYTES}},

@@ -15,7 +15,7 @@ enum ms_diff_value {
     MS_DIFF_PEAK,
     MS_DIFF_LIVE,
     MS_DIFF_LEAKED,
-    MS_DIFF_RESERVED, /* live bytes and what was given beyond them; of a device what the pool had at most */
+    MS_DIFF_RESERVED, /* live bytes and what was given beyond them; of a device the most that was held */
     MS_DIFF_CALLS,
     MS_DIFF_VALUES
 };

@@ -16,7 +16,7 @@ struct look {
     const char *name, *colour, *meaning;
 };
 
-/* The parts of reserved memory, in the order in which they are shown. */
+/* The parts of the pool's memory, in the order in which they are shown. */
 static const struct look parts[] = {
     {"requested", "\033[32m", "the program's live blocks"},
     {"rounding", "\033[36m", "granted beyond what was asked for"},
@@ -71,7 +71,7 @@ static void print_parts(FILE *out, const json_t *device)
         print_bar(out, bytes, reserved, parts[i].colour);
         fprintf(out, " %10s %5.1f%%   %s\n", ms_text_size(most).text, share(most, peak), parts[i].meaning);
     }
-    fprintf(out, "  %-10s %10s %6s  %*s %10s\n", "reserved", ms_text_size(reserved).text, "", BAR, "",
+    fprintf(out, "  %-10s %10s %6s  %*s %10s\n", "the pool", ms_text_size(reserved).text, "", BAR, "",
             ms_text_size(peak).text);
 }
 
@@ -199,8 +199,8 @@ static void print_oom(FILE *out, const json_t *oom, json_int_t total)
     print_amount(out, "asked for", ms_report_int(oom, "requested"), total, "\033[35m",
                  "by the call that failed");
     print_amount(out, "live", ms_report_int(oom, "live"), total, "\033[32m", "the program's blocks");
-    print_amount(out, "reserved", ms_report_int(oom, "reserved"), total, "\033[34m",
-                 "for the pool, what is live in it included");
+    print_amount(out, "the pool", ms_report_int(oom, "reserved"), total, "\033[34m",
+                 "reserved for it, what is live in it included");
     print_amount(out, "in a piece", ms_report_int(oom, "largest_free"), total, "\033[31m",
                  "the largest that was free, in the pool or on the device");
 }
@@ -286,7 +286,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
         return;
     }
     fprintf(out,
-            "  %s reserved in %zu segment%s; %s followed beside it; %" JSON_INTEGER_FORMAT
+            "  %s reserved for the pool in %zu segment%s; %s followed beside it; %" JSON_INTEGER_FORMAT
             " vendor calls, %" JSON_INTEGER_FORMAT " saved\n",
             ms_text_size(ms_report_int(device->json, "reserved_bytes")).text, device->segment_count,
             device->segment_count == 1 ? "" : "s",

@@ -23,7 +23,7 @@ enum ms_job_figure {
     MS_JOB_PEAK, /* of its fullest device */
     MS_JOB_LIVE, /* at the end, on all devices */
     MS_JOB_LEAKED,
-    MS_JOB_RESERVED, /* for the pool, of the device where that was most */
+    MS_JOB_RESERVED, /* of the device where that was most */
     MS_JOB_CALLS,
     MS_JOB_GROWTH,
     MS_JOB_FIGURES

@@ -65,7 +65,7 @@ static void take_devices(struct ms_job_taking *taking)
     taking->fullest = SIZE_MAX;
     json_array_foreach (ms_report_array(taking->report->root, "devices"), i, device) {
         json_int_t peak = ms_report_int(device, "peak_live_bytes");
-        json_int_t reserved = ms_report_int(device, "peak_reserved_bytes");
+        json_int_t reserved = ms_report_reserved(device);
 
         if (ms_report_device_first(taking->report, device) != i)
             continue;

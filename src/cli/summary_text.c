@@ -254,7 +254,7 @@ static void print_pool(FILE *out, const struct ms_report *report)
             continue;
         if (!headed) {
             ms_text_heading(out, "Served from the pool");
-            fprintf(out, "  %-8s %10s %10s %10s %12s %12s\n", "device", "reserved", "at most", "followed",
+            fprintf(out, "  %-8s %10s %10s %10s %12s %12s\n", "device", "pool now", "at most", "followed",
                     "vendor calls", "calls saved");
         }
         headed = true;

@@ -81,8 +81,7 @@ static void fill_device(struct ms_top_row *row, int device, const struct ms_snap
     row->peak_bytes = of->account.device.peak_live_bytes;
     row->allocated_bytes = of->account.device.total_bytes;
     row->allocated_count = of->account.device.total_count;
-    row->reserved_bytes = of->pool.reserved_bytes +
-                          (row->live_bytes > of->served_bytes ? row->live_bytes - of->served_bytes : 0);
+    row->reserved_bytes = ms_snapshot_held(of);
     row->limbo_bytes = of->pool.parts.limbo;
     row->total_bytes = ms_events_device(device, &info) ? info.total_bytes : 0;
 }

@@ -110,8 +110,7 @@ static void put_timeline(struct chrome *chrome)
         put_series(chrome, ms_report_array(timeline, "t"), series);
     json_array_foreach (ms_report_array(chrome->report->root, "devices"), i, device) {
         device_name(name, sizeof(name), ms_report_text(device, "api"), ms_report_int(device, "index"));
-        put_counter(chrome, name, chrome->end_ns, ms_report_int(device, "live_bytes"),
-                    ms_report_int(device, "reserved_bytes"),
+        put_counter(chrome, name, chrome->end_ns, ms_report_int(device, "live_bytes"), ms_report_held(device),
                     ms_report_int(json_object_get(device, "reserved_parts"), "limbo"));
     }
 }

@@ -141,6 +141,14 @@ static void put_device(struct ms_metrics *metrics, const char *name, const json_
     labelled(metrics, name, names, texts, MS_ARRAY_LEN(names), value);
 }
 
+/* Reports of before have no figure for all that a program holds. */
+static json_int_t figure_of(const json_t *device, const char *key)
+{
+    return !strcmp(key, "held_bytes")        ? ms_report_held(device)
+           : !strcmp(key, "peak_held_bytes") ? ms_report_reserved(device)
+                                             : ms_report_int(device, key);
+}
+
 static void put_devices(struct ms_metrics *metrics)
 {
     static const struct {
@@ -149,10 +157,13 @@ static void put_devices(struct ms_metrics *metrics)
         {"total_bytes", "memshim_device_memory_bytes", "gauge", "Memory of the device."},
         {"live_bytes", "memshim_device_live_bytes", "gauge", "Bytes allocated and not freed."},
         {"peak_live_bytes", "memshim_device_peak_live_bytes", "gauge", "The most that was live at one time."},
-        {"reserved_bytes", "memshim_device_reserved_bytes", "gauge",
-         "Memory that the vendor gave for the pool."},
-        {"peak_reserved_bytes", "memshim_device_peak_reserved_bytes", "gauge",
-         "The most that was reserved for the pool at one time."},
+        {"held_bytes", "memshim_device_reserved_bytes", "gauge",
+         "What the program has of the device: the pool's memory, and what the vendor made."},
+        {"peak_held_bytes", "memshim_device_peak_reserved_bytes", "gauge",
+         "The most that it had of the device at one time."},
+        {"reserved_bytes", "memshim_device_pool_bytes", "gauge", "Memory that the vendor gave for the pool."},
+        {"peak_reserved_bytes", "memshim_device_peak_pool_bytes", "gauge",
+         "The most that the pool had at one time."},
         {"live_count", "memshim_device_live_blocks", "gauge", "Blocks allocated and not freed."},
         {"allocated_bytes", "memshim_device_allocated_bytes", "counter", "Bytes that were ever allocated."},
         {"allocated_count", "memshim_device_allocations", "counter", "Allocations that were ever made."},
@@ -170,7 +181,7 @@ static void put_devices(struct ms_metrics *metrics)
         snprintf(name, sizeof(name), "%s%s", rows[i].name, counter ? "_total" : "");
         json_array_foreach (ms_report_array(metrics->report->root, "devices"), k, device)
             if (ms_report_device_first(metrics->report, device) == k)
-                put_device(metrics, name, device, ms_report_int(device, rows[i].key));
+                put_device(metrics, name, device, figure_of(device, rows[i].key));
     }
 }
 

@@ -100,18 +100,24 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
 }
 
 /* The most of any device: peaks of several were at different moments, and are not added up. */
-static void add_most(json_t *line, const struct ms_report *report, const char *key)
+static void add_most(json_t *line, const struct ms_report *report, const char *key,
+                     json_int_t (*of)(const json_t *device))
 {
     json_int_t most = 0;
     json_t *device, *number;
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "devices"), i, device)
-        if (ms_report_int(device, key) > most)
-            most = ms_report_int(device, key);
+        if (of(device) > most)
+            most = of(device);
     number = json_integer(most);
     json_object_set_new(line, key, exact(number));
     json_decref(number);
+}
+
+static json_int_t peak_live(const json_t *device)
+{
+    return ms_report_int(device, "peak_live_bytes");
 }
 
 json_t *ms_html_headline(const json_t *head, const struct ms_report *report)
@@ -122,8 +128,8 @@ json_t *ms_html_headline(const json_t *head, const struct ms_report *report)
     json_object_set(line, "path", json_object_get(head, "path"));
     if (rank)
         json_object_set(line, "rank", rank);
-    add_most(line, report, "peak_live_bytes");
-    add_most(line, report, "peak_reserved_bytes");
+    add_most(line, report, "peak_live_bytes", peak_live);
+    add_most(line, report, "peak_held_bytes", ms_report_reserved);
     json_object_set_new(line, "leaked_bytes", exact(leaked));
     json_decref(leaked);
     return line;

@@ -75,8 +75,10 @@ uint64_t ms_balance_beside(int device)
 void ms_balance_follow(const struct ms_block_row *row)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
-    if (is_beside(row))
-        ms_pools_beside(row->device, atomic_fetch_add(&beside[row->device], row->bytes) + row->bytes);
+    if (is_beside(row)) {
+        atomic_fetch_add(&beside[row->device], row->bytes);
+        ms_pools_beside(row->device);
+    }
     if (sum)
         atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
     if (has_address(row))
@@ -91,8 +93,10 @@ void ms_balance_follow(const struct ms_block_row *row)
 void ms_balance_unfollow(const struct ms_block_row *row)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
-    if (is_beside(row))
+    if (is_beside(row)) {
         atomic_fetch_sub(&beside[row->device], row->bytes);
+        ms_pools_beside(row->device);
+    }
     if (sum)
         atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);
     if (has_address(row))

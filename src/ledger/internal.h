@@ -119,7 +119,8 @@ enum { MS_TIMELINE_CHANGING = 128 }; /* in `shift`: values are on their way */
 void ms_timeline_configure(unsigned buckets);
 /** The timeline of an account's live bytes; made if `create`. NULL if there is none, or no memory. */
 struct ms_timeline *ms_timeline_of(unsigned account, bool create);
-/** ... or of what the pool holds for it (under the lock of pools.c), or of what of that is in limbo. */
+/** The timeline of what the program holds of it, the pool's segments and blocks that the vendor made, or of
+ * what the pool has in limbo; both under the lock of pools.c. */
 enum ms_series { MS_SERIES_LIVE, MS_SERIES_RESERVED, MS_SERIES_LIMBO, MS_SERIES_COUNT };
 struct ms_timeline *ms_timeline_of_series(enum ms_series series, unsigned account, bool create);
 /** The live bytes became `live` at `now_ns`, having been `before` until then. NULL takes no notes. */
@@ -163,8 +164,8 @@ _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a 
 /** As ms_ledger_pool and ms_ledger_flow, under the lock. */
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
 void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns);
-/** So many bytes of the device's blocks are the vendor's own, now. */
-void ms_pools_beside(int device, uint64_t beside);
+/** The bytes of the device's blocks that are the vendor's own have changed (ms_balance_beside). */
+void ms_pools_beside(int device);
 /** The most that pool and those had at once. */
 uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */

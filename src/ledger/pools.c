@@ -14,9 +14,10 @@
 enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static uint32_t buckets[BUCKETS]; /* row + 1 of the first segment whose address falls into it */
-static bool any_segment;          /* in a bucket, ever */
-static uint32_t free_rows;        /* likewise of the rows that are free */
+static uint32_t buckets[BUCKETS];         /* row + 1 of the first segment whose address falls into it */
+static bool any_segment;                  /* in a bucket, ever */
+static uint32_t free_rows;                /* likewise of the rows that are free */
+static uint64_t held_now[MS_DEVICES_MAX]; /* what was last noted of the program's hold on each device */
 
 static struct ms_pool_row *pool_row(int device)
 {
@@ -47,25 +48,23 @@ static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t be
     ms_timeline_note(ms_timeline_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
-/* Under the lock: the most that the program had of the device at once, whoever gave it. */
-static void note_held(int device, struct ms_pool_row *row)
+/* Under the lock: what the program has of the device, whoever gave it. */
+static void note_held(int device, struct ms_pool_row *row, uint64_t now_ns)
 {
     uint64_t held = row->record.reserved_bytes + ms_balance_beside(device);
     if (held > atomic_load(&row->peak_held_bytes))
         atomic_store(&row->peak_held_bytes, held);
+    note(MS_SERIES_RESERVED, device, now_ns, held_now[device], held);
+    held_now[device] = held;
 }
 
-void ms_pools_beside(int device, uint64_t beside)
+void ms_pools_beside(int device)
 {
     int saved_errno = errno;
-    if (device < 0 || device >= MS_DEVICES_MAX)
-        return;
+    uint64_t now_ns = ms_ledger_now();
     ms_lock(&lock);
-    bool known = (uint64_t)device < ms_table_rows(MS_TABLE_POOLS) &&
-                 pool_row(device)->record.reserved_bytes + beside <=
-                     atomic_load(&pool_row(device)->peak_held_bytes);
-    if (!known && open_pool_row(device))
-        note_held(device, pool_row(device));
+    if (open_pool_row(device))
+        note_held(device, pool_row(device), now_ns);
     ms_unlock(&lock);
     errno = saved_errno;
 }
@@ -92,9 +91,8 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
         row->record.peak_parts = before.peak_parts;
     }
     row->latest_ns = now_ns;
-    note_held(device, row);
+    note_held(device, row, now_ns);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
-    note(MS_SERIES_RESERVED, device, now_ns, before.reserved_bytes, record->reserved_bytes);
     note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);
 }
 
@@ -231,5 +229,6 @@ void ms_pools_reset(void)
         memset(buckets, 0, sizeof buckets);
     any_segment = false;
     free_rows = 0;
+    memset(held_now, 0, sizeof held_now);
     ms_lock_reset(&lock);
 }

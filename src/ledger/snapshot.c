@@ -166,7 +166,6 @@ static void copy_devices(struct ms_snapshot *snapshot)
         for (unsigned miss = 0; i < MS_DEVICES_MAX && miss < MS_BALANCE_MISSES; miss++)
             device->balance_missed[miss] = ms_balance_missed((int)i, miss);
         copy_line(snapshot, i, MS_SERIES_LIVE, device->account.device.live_bytes);
-        copy_line(snapshot, i, MS_SERIES_RESERVED, device->pool.reserved_bytes);
         copy_line(snapshot, i, MS_SERIES_LIMBO, device->pool.parts.limbo);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
@@ -399,6 +398,8 @@ static void copy_all(struct ms_snapshot *snapshot, uint64_t blocks_max, bool is_
     if (copying.anew)
         forget_live(snapshot);
     ms_blocks_each(copy_block, &copying);
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) /* behind the blocks, which say what is served */
+        copy_line(snapshot, i, MS_SERIES_RESERVED, ms_snapshot_held(&snapshot->devices[i]));
     if (copying.anew)
         fit_past(snapshot);
     ms_snapshot_pool_copy(snapshot, is_told);

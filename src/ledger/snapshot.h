@@ -26,10 +26,11 @@ struct ms_snapshot_site {
 
 struct ms_snapshot_device {
     struct ms_account account;
-    uint64_t freed_count;       /* of all kinds */
-    uint64_t *timeline;         /* timeline_count values, or NULL if nothing ever lived there */
-    uint64_t *reserved, *limbo; /* likewise of what the pool holds */
-    uint64_t served_bytes;      /* of the live bytes, from the pool */
+    uint64_t freed_count;  /* of all kinds */
+    uint64_t *timeline;    /* timeline_count values, or NULL if nothing ever lived there */
+    uint64_t *reserved;    /* likewise of the pool's segments and followed blocks together */
+    uint64_t *limbo;       /* likewise of what the pool has in limbo */
+    uint64_t served_bytes; /* of the live bytes, from the pool */
     bool has_pool;
     struct ms_pool_record pool;
     uint64_t peak_held_bytes; /* of the pool's segments and followed blocks together */
@@ -38,6 +39,14 @@ struct ms_snapshot_device {
     uint32_t balance_missed[MS_BALANCE_MISSES];
     struct ms_balance balances[MS_BALANCE_MOMENTS];
 };
+
+/** All that the program has of the device: the pool's segments, and what the vendor made for it. */
+static inline uint64_t ms_snapshot_held(const struct ms_snapshot_device *device)
+{
+    uint64_t live = device->account.device.live_bytes, served = device->served_bytes;
+
+    return device->pool.reserved_bytes + (live > served ? live - served : 0);
+}
 
 /** A segment of the pool's and the pieces in it: none if it was not the pool that told of it. */
 struct ms_snapshot_segment {

@@ -42,7 +42,7 @@ void ms_json_events(struct ms_out *out,
 void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_phase_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
-/** The parts of reserved memory. json_memory.c */
+/** The parts of the pool's memory. json_memory.c */
 json_t *ms_json_parts(const struct ms_parts *parts);
 /** Name, domain and interface of a phase. json_phases.c */
 json_t *ms_json_phase_name(const struct ms_phase *phase);

@@ -140,7 +140,7 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
         kinds(&device->account));
     json_object_update(json, rest);
-    uint64_t held = pool->reserved_bytes + without(amount->live_bytes, device->served_bytes);
+    uint64_t held = ms_snapshot_held(device);
     json_object_set_new(json, "held_bytes", json_integer((json_int_t)held));
     json_object_set_new(json, "peak_held_bytes", json_integer((json_int_t)most_held(device, held)));
     json_object_set_new(json, "balance", json_string(balance_state(device)));

@@ -202,6 +202,15 @@ json_int_t ms_report_reserved(const json_t *device)
     return held > pool ? held : pool;
 }
 
+json_int_t ms_report_held(const json_t *device)
+{
+    json_int_t live = ms_report_int(device, "live_bytes"), pool = ms_report_int(device, "reserved_bytes");
+
+    return json_object_get(device, "held_bytes") ? ms_report_int(device, "held_bytes")
+           : live > pool                         ? live
+                                                 : pool;
+}
+
 const char *ms_report_device_prefix(const json_t *row)
 {
     const char *api = ms_report_device_api(row);

@@ -70,6 +70,8 @@ const char *ms_report_device_prefix(const json_t *row);
  * and what the vendor made for it; a row of devices[]. Of a report that does not say, what is known to be no
  * more. */
 json_int_t ms_report_reserved(const json_t *device);
+/** The same at the end. */
+json_int_t ms_report_held(const json_t *device);
 /** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What
  * is worked out per device goes through the lists once and asks this: files with many devices exist. */
 size_t ms_report_device_of(const struct ms_report *report, const json_t *row);

@@ -2,6 +2,7 @@
 """Small programs, each shaped after a public report or found in use, natively and under memshim: what each must print,
 and what its report must say. One function a case; a fact that depends on how long something takes has no place here."""
 import json
+import operator
 import os
 import re
 import resource
@@ -127,6 +128,27 @@ def followed():
         said = memshim("summary", "--all", done.report).said
         told = re.search(r"^  cuda 0 +%s +%s " % (sizes, sizes), said, re.M)
         fact(told and float(told.group(2)) >= float(told.group(1)), "followed %s: nor does its table" % more, said.splitlines()[:20])
+        held_everywhere("followed %s" % more, done.report, device, done.load()["timeline"])
+
+
+def held_everywhere(name, path, device, timeline):
+    """Reserved is all that the program has of the device, whoever says it: a job, limits, series, the course of time."""
+    held, job = device["peak_held_bytes"], os.path.join(TMP, "followed-job.json")
+    memshim("merge", "-o", job, path)
+    with open(job, encoding="utf-8") as file:
+        rank = json.load(file)["ranks"][0]
+    fact(rank["reserved_bytes"] == held and rank["devices"][0][-1] == held, name + ": a job reserves as much", [rank])
+    for one in (path, job):
+        rcs = [memshim("check", "--max-reserved", str(most), one).status for most in (held, held - 1)]
+        fact(rcs == [0, 1], "%s: --max-reserved holds at that and fails below it, of %s" % (name, os.path.basename(one)), [rcs])
+    series = memshim("export", "--format", "prometheus", "-o", "-", path).said
+    told = {what: int(value) for what, value in re.findall(r"^memshim_device_(\w+)\{.*\} (\d+)$", series, re.M)}
+    fact([told.get(what) for what in ("reserved_bytes", "peak_reserved_bytes", "pool_bytes", "peak_pool_bytes")] ==
+         [device[key] for key in ("held_bytes", "peak_held_bytes", "reserved_bytes", "peak_reserved_bytes")],
+         name + ": metrics have both, and the pool's by its name", [told])
+    line = timeline["devices"][0]
+    fact(max(line["reserved"]) == held and all(map(operator.ge, line["reserved"], line["live"])),
+         name + ": at no time is less reserved than allocated", [line["live"][-8:], line["reserved"][-8:]])
 
 
 @case

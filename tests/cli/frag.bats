@@ -40,7 +40,7 @@ END
     try frag pool.json
     [ "$status" -eq 0 ]
     [ -z "$err" ]
-    [[ $out == *"12.0 MiB reserved in 3 segments"*"3 vendor calls, 97 saved"* ]]
+    [[ $out == *"12.0 MiB reserved for the pool in 3 segments"*"3 vendor calls, 97 saved"* ]]
     [[ $out == *"8.0 MiB free in segments, 4.0 MiB of it in one piece: fragmentation 50.0%"* ]]
     [[ $out == *"requested     3.0 MiB  25.0%  ##########"* ]]
     [[ $out == *"0x7f0000000000   run       4.0 MiB    1.0 MiB       1    3.0 MiB  ############...................................."* ]]

@@ -96,7 +96,7 @@ def check_metrics(path, report, name):
             unit = "allocations" if value == "count" else "bytes"
             check(wrong, what, sum(series.get("memshim_site_%s_%s" % (value, unit), {}).values()) == sums[value], value, sums[value])
         for key, metric in (("live_bytes", "memshim_device_live_bytes"), ("peak_live_bytes", "memshim_device_peak_live_bytes"),
-                            ("reserved_bytes", "memshim_device_reserved_bytes"), ("allocated_bytes", "memshim_device_allocated_bytes_total")):
+                            ("reserved_bytes", "memshim_device_pool_bytes"), ("allocated_bytes", "memshim_device_allocated_bytes_total")):
             check(wrong, metric, sum(series[metric].values()) == sum(device.get(key, 0) for device in report["devices"]))
         check(wrong, what, sum(series["memshim_leaked_bytes"].values()) == sums["leaked"])
         check(wrong, what, sum(series["memshim_oom_events_total"].values()) == len(report["oom"]))

@@ -200,7 +200,8 @@ def look(processes):
     with open("snapshot.json", encoding="utf-8") as file:
         report = json.load(file)
     status, series, error = textfile()
-    wrong = [key for key in ("live_bytes", "peak_live_bytes", "reserved_bytes") if of(series, "memshim_device_" + key, first) != sum(device[key] for device in report["devices"])]
+    figures = (("live_bytes", "live_bytes"), ("peak_live_bytes", "peak_live_bytes"), ("reserved_bytes", "held_bytes"), ("pool_bytes", "reserved_bytes"))
+    wrong = [name for name, key in figures if of(series, "memshim_device_" + name, first) != sum(device[key] for device in report["devices"])]
     fact(status == 0 and not error and not wrong and of(series, "memshim_device_live_bytes", first) > 0, "figures of a process are its snapshot's", [status, error, *wrong])
     owned = [sum(site[key] for site in report["sites"]) - of(series, name, first) for key, name in (("live_bytes", "memshim_owner_live_bytes"), ("at_peak_bytes", "memshim_owner_peak_bytes"))]
     fact(owned == [0, 0], "owners add up to its call sites", owned)

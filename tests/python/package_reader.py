@@ -74,7 +74,7 @@ def versions(today):
     fact(len(job.ranks) == 1 and (rank.pid, rank.peak_bytes, rank.oom_count) == (today.run.pid, 12 * MIB, len(today.data["oom"])) and rank.leaked_bytes == 2 * MIB,
          "a job report's processes are rows", [job.ranks])
     device = today.devices[0]
-    fact(rank.growth_bytes == 0 and [tuple(row) for row in rank.devices] == [("0", device.total_bytes, 12 * MIB, 2 * MIB, 0, device.peak_parts.stranded_bytes, device.peak_reserved_bytes)],
+    fact(rank.growth_bytes == 0 and [tuple(row) for row in rank.devices] == [("0", device.total_bytes, 12 * MIB, 2 * MIB, 0, device.peak_parts.stranded_bytes, device.peak_held_bytes)],
          "with what each had on its devices", [rank])
     earlier = {**job.data, "ranks": [{key: value for key, value in row.items() if key not in ("growth_bytes", "devices")} for row in job.data["ranks"]]}
     older = memshim.Report(earlier).ranks[0]

@@ -88,7 +88,7 @@ function firstPicture(page, at) {
     el("h3", {}, "Memory over time  ", el("small", {}, `${deviceName(device)}  ${clean(device.name)}`)),
     el("p", { class: "headline" }, el("b", {}, sizeText(peak)), ` peak allocated after ${timeText(device.peak_ns)}`,
       total ? `, ${shareText(peak, total)} of the device's ${sizeText(total)}` : ""),
-    el("div", { class: "legend" }, key("live", "allocated"), key("reserved", "reserved"), key("limit", `device total ${sizeText(total)}${total > SCALE_MOST * Math.max(peak, asNumber(device.peak_reserved_bytes)) ? ", beyond the picture" : ""}`)));
+    el("div", { class: "legend" }, key("live", "allocated"), key("reserved", "reserved"), key("limit", `device total ${sizeText(total)}${total > SCALE_MOST * Math.max(peak, asNumber(reservedMost(device))) ? ", beyond the picture" : ""}`)));
   const chart = new FirstChart(page, at, place);
   return { place, chart };
 }

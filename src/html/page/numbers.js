@@ -7,6 +7,11 @@ function asNumber(value) {
   return typeof value === "number" ? value : value === undefined || value === null ? 0 : Number(value);
 }
 
+/* The most that the program had of a device: the pool's, and what the driver made. Reports of before have no figure for it. */
+function reservedMost(device) {
+  return [device.peak_held_bytes, device.peak_live_bytes, device.peak_reserved_bytes].reduce((most, value) => (asNumber(value) > asNumber(most) ? value : most), 0);
+}
+
 function sizeText(value) {
   let size = asNumber(value), unit = 0;
   const sign = size < 0 ? "-" : "";

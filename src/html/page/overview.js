@@ -22,7 +22,7 @@ function deviceCard(page, device) {
       fact("peak allocated", [bytes(device.peak_live_bytes, { "data-fact": "peak_live_bytes" }),
         ` after ${timeText(device.peak_ns)}`, total ? `, ${shareText(asNumber(device.peak_live_bytes), total)} of the device` : ""]),
       fact("allocated at exit", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", number(device.live_count || 0), " blocks"]),
-      fact("reserved at peak", bytes(device.peak_reserved_bytes, { "data-fact": "peak_reserved_bytes" })),
+      fact("reserved at most", bytes(reservedMost(device), { "data-fact": "peak_held_bytes" })),
       fact("allocated in total", [bytes(device.allocated_bytes || 0, { "data-fact": "allocated_bytes" }), " in ",
         number(device.allocated_count || 0), " blocks"]),
       !Number.isNaN(report.limit(device)) && fact("limit", bytes(report.limit(device))),
@@ -154,8 +154,8 @@ function jobTables(job) {
 }
 
 function processTable(page) {
-  return table("Processes", [["report", ""], ["rank", "right"], ["peak allocated on a device", "right"], ["reserved at peak on a device", "right"], ["never freed", "right"]],
+  return table("Processes", [["report", ""], ["rank", "right"], ["peak allocated on a device", "right"], ["reserved at most on a device", "right"], ["never freed", "right"]],
     page.index.slice(0, 500).map((row, i) => [button(short(row.path, 80), () => page.open(i), { class: "link" }),
-      row.rank === undefined ? "" : String(row.rank), bytes(row.peak_live_bytes), bytes(row.peak_reserved_bytes), bytes(row.leaked_bytes)]),
+      row.rank === undefined ? "" : String(row.rank), bytes(row.peak_live_bytes), bytes(row.peak_held_bytes), bytes(row.leaked_bytes)]),
     { id: "processes" });
 }

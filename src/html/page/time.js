@@ -241,7 +241,7 @@ class Time {
     const report = this.report, rows = report.list("oom");
     return rows.length > 0 && [el("h3", {}, "Out of memory"), rows.map((oom) => el("section", { class: "finding error-severity" },
       el("p", {}, el("b", {}, short(oom.api, 80)), " asked for ", oom.requested ? bytes(oom.requested) : short(oom.kind || "memory", 20), ` after ${timeText(oom.t_ns)}`,
-        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; live ", bytes(oom.live), ", reserved ", bytes(oom.reserved),
+        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; live ", bytes(oom.live), ", reserved for the pool ", bytes(oom.reserved),
         ", largest free piece ", bytes(oom.largest_free)),
       table("Held most then", [["bytes", "right"], ["where", "code"]], (oom.top_sites || []).map((top) =>
         [bytes(top.bytes), report.rows.has(top.site) ? short(report.siteLine(report.rows.get(top.site)), 200) : `site ${top.site}`])),
