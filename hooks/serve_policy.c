@@ -83,6 +83,7 @@ static struct ms_pool_record record_of(const struct ms_pool_figures *f)
         .trims = f->trims,
         .vendor_allocs = f->vendor_allocs,
         .vendor_frees = f->vendor_frees,
+        .vendor_ns = f->vendor_ns,
         .fences = f->fences,
         .served_allocs = f->served_allocs,
         .served_frees = f->served_frees,

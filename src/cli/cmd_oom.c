@@ -152,7 +152,9 @@ static void print_fit(FILE *out, const struct ms_report *report, const json_t *f
         ms_text_put(out, ms_report_text(fit, "name"));
         fputc('=', out);
         put_setting(out, ms_report_text(fit, "value"));
-        fputc('\n', out);
+        fputs(strcmp(ms_report_text(fit, "name"), "MEMSHIM_BACKING") ? "\n"
+                                                                     : ", for more calls to the driver\n",
+              out);
     } else if (!strcmp(how, "ask_for_less")) {
         fprintf(out, "    asking for no more than %s\n", ms_text_size(ms_report_int(fit, "bytes")).text);
     } else if (!strcmp(how, "free")) {

@@ -66,7 +66,9 @@ static json_t *devices_json(const struct ms_report *report)
                                        "reserved_parts",
                                        "peak_parts",
                                        "vendor_calls",
-                                       "vendor_calls_saved"};
+                                       "vendor_calls_saved",
+                                       "program_calls",
+                                       "vendor_ns_saved"};
     json_t *devices = ms_report_array(report->root, "devices"), *array = json_array(), *device;
     json_int_t *leaked = calloc(json_array_size(devices) + 1, sizeof(*leaked));
     size_t i, k;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/diff.h"
+#include "cli/calls.h"
 #include "cli/load.h"
 #include "report/text.h"
 
@@ -51,6 +52,7 @@ static void put_head(FILE *out, const struct ms_diff *diff)
             put_figures(out, row, (enum ms_diff_value)value);
             fputc('\n', out);
         }
+    ms_calls_compare(out, diff->side[MS_DIFF_BEFORE].report, diff->side[MS_DIFF_AFTER].report);
 }
 
 static void put_row(FILE *out, const struct ms_diff *diff, const struct ms_diff_row *row)
@@ -126,6 +128,7 @@ json_t *ms_diff_json(const struct ms_diff *diff, size_t top)
         json_t *head = json_pack("{s:s}", "file", diff->side[side].path);
 
         json_object_set(head, "run", json_object_get(diff->side[side].report->root, "run"));
+        json_object_set_new(head, "calls", ms_calls_json(diff->side[side].report));
         json_object_set_new(object, sides[side], head);
     }
     json_object_set_new(object, "by", json_string(ms_diff_bys[diff->by]));

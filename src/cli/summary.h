@@ -27,6 +27,9 @@ bool ms_summary_print_held(FILE *out, const struct ms_report *report, const json
  * line. */
 void ms_summary_print(FILE *out, const char *path, const struct ms_report *report, size_t top, bool first);
 
+/** summary_waste.c: what of the fullest pool was reserved and not allocated, and what goes back of it. */
+void ms_summary_print_waste(FILE *out, const struct ms_report *report);
+
 /** summary_oom.c: the section on memory that could not be had; nothing where there was none. */
 void ms_summary_print_oom(FILE *out, const struct ms_report *report);
 /** What could not be had last, by whose line, and who held most then: two lines, each behind `before`.

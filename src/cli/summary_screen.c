@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "cli/calls.h"
 #include "cli/cli.h"
 #include "cli/leaks.h"
 #include "cli/load.h"
@@ -331,53 +332,7 @@ static void print_imported(FILE *out, const struct ms_report *report)
     fputc('\n', out);
 }
 
-/* --- waste ---------------------------------------------------------------------------------------------- */
-
-static const struct part {
-    const char *key, *text;
-} parts[] = {
-    {"stranded", "inactive between allocated blocks (fragmentation)"},
-    {"cached", "inactive in whole segments (kept for what comes)"},
-    {"limbo", "freed and still in use by the device (pending)"},
-    {"rounding", "granted beyond what was asked for (internal fragmentation)"},
-    {"pinned", "freed here and still shared with others"},
-};
-
-/* What was reserved and not allocated when most was reserved, of the device of which that is most; the
- * largest part first. */
-static void print_parts(FILE *out, const struct ms_report *report)
-{
-    json_t *device, *of = NULL;
-    json_int_t most = 0;
-    const struct part *largest = NULL;
-    size_t i;
-
-    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
-        const json_t *row = json_object_get(device, "peak_parts");
-        json_int_t sum = 0;
-
-        for (size_t k = 0; k < MS_ARRAY_LEN(parts); k++)
-            sum = ms_report_sum(sum, ms_report_int(row, parts[k].key));
-        if (sum > most)
-            most = sum, of = device;
-    }
-    if (!of) {
-        fputs("Waste none seen: nothing was reserved beyond what was allocated\n", out);
-        return;
-    }
-    for (i = 0; i < MS_ARRAY_LEN(parts); i++) {
-        const json_t *row = json_object_get(of, "peak_parts");
-
-        if (!largest || ms_report_int(row, parts[i].key) > ms_report_int(row, largest->key))
-            largest = &parts[i];
-    }
-    fprintf(out, "Waste %s of %s %s; ", ms_text_size(most).text,
-            ms_text_size(ms_report_int(of, "peak_reserved_bytes")).text,
-            ms_report_reserved(of) > ms_report_int(of, "peak_reserved_bytes") ? "that the pool reserved"
-                                                                              : "reserved");
-    fprintf(out, "%s of it %s\n",
-            ms_text_size(ms_report_int(json_object_get(of, "peak_parts"), largest->key)).text, largest->text);
-}
+/* --- what was found ------------------------------------------------------------------------------------ */
 
 static void print_finding(FILE *out, const struct ms_report *report)
 {
@@ -417,7 +372,8 @@ void ms_summary_screen(FILE *out, const char *path, const struct ms_report *repo
     print_peak(out, report);
     print_leaks(out, report);
     print_imported(out, report);
-    print_parts(out, report);
+    ms_summary_print_waste(out, report);
+    ms_calls_print(out, report);
     print_finding(out, report);
     print_unseen(out, report);
     ms_next_print(out, "Next  ", all, count);

@@ -22,6 +22,7 @@ struct ms_pool_record {
     struct ms_parts parts, peak_parts;
     uint64_t tier_hits[MS_TIERS], misses, limbo_waits, trims;
     uint64_t vendor_allocs, vendor_frees, fences;
+    uint64_t vendor_ns; /* that the allocations of the vendor's took */
     uint64_t served_allocs, served_frees;
     uint64_t largest_free_bytes;
 };

@@ -47,7 +47,8 @@ static void clean_pool(struct ms_pool_record *pool)
     uint64_t *each[] = {&pool->tier_hits[0],  &pool->tier_hits[1], &pool->tier_hits[2],
                         &pool->misses,        &pool->limbo_waits,  &pool->trims,
                         &pool->vendor_allocs, &pool->vendor_frees, &pool->fences,
-                        &pool->served_allocs, &pool->served_frees, &pool->largest_free_bytes};
+                        &pool->served_allocs, &pool->served_frees, &pool->largest_free_bytes,
+                        &pool->vendor_ns};
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         clamp(each[i]);
     clean_parts(&pool->parts, &pool->reserved_bytes);

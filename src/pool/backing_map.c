@@ -6,6 +6,7 @@
  * all that was mapped, for the device itself and for those that were given access to the context's memory. */
 #include "config.h"
 
+#include "base/clock.h"
 #include "base/devices.h"
 #include "pool/backing.h"
 
@@ -279,7 +280,7 @@ static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped
 bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 {
     struct ms_visit visit;
-    uint64_t mapped = 0;
+    uint64_t mapped = 0, begin_ns = ms_clock_ns();
     clear(heap, growth);
     ms_visit_begin(&visit, heap->gpu, heap->context);
     *status_p = make(heap, growth, region_count(heap, growth) - growth->moved);
@@ -293,6 +294,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
             *status_p = CUDA_ERROR_NOT_SUPPORTED; /* there was memory; there is none for mapping it */
     }
     ms_visit_end(&visit);
+    ms_heap_took(heap, begin_ns);
     ms_segment_judge(heap, *status_p);
     return *status_p == CUDA_SUCCESS;
 }

@@ -28,6 +28,7 @@ static void add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
     sum->trims += f->trims;
     sum->vendor_allocs += f->vendor_allocs;
     sum->vendor_frees += f->vendor_frees;
+    sum->vendor_ns += f->vendor_ns;
     sum->fences += f->fences;
     sum->served_allocs += f->served_allocs;
     sum->served_frees += f->served_frees;
@@ -111,6 +112,7 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
     f->trims = atomic_load_explicit(&heap->trims, memory_order_relaxed);
     f->vendor_allocs = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
     f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
+    f->vendor_ns = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
     f->largest_free_bytes = ms_run_largest(&heap->extents);
     /* Pages can be put together. */

@@ -208,9 +208,18 @@ static void clear(struct ms_heap *heap)
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
     _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,
-                                    &heap->vendor_allocs, &heap->vendor_frees, &heap->fences};
+                                    &heap->vendor_allocs, &heap->vendor_frees, &heap->vendor_ns,
+                                    &heap->fences};
     for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)
         atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+}
+
+void ms_heap_took(struct ms_heap *heap, uint64_t begin_ns)
+{
+    uint64_t now_ns = ms_clock_ns();
+
+    if (now_ns > begin_ns)
+        atomic_fetch_add_explicit(&heap->vendor_ns, now_ns - begin_ns, memory_order_relaxed);
 }
 
 struct ms_heap *ms_heap_next(uint32_t *next_p)

@@ -74,7 +74,7 @@ struct ms_heap {
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
     struct ms_pool_parts peak_parts;
-    _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, fences;
+    _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, vendor_ns, fences;
     struct ms_cache cache;
 };
 
@@ -136,6 +136,8 @@ void ms_heap_leave(struct ms_heap *heap);
 /** The next of the table's that serves or did, or is a flow's; from `*next_p` on, which begins with 0. NULL:
  * there are no more. */
 struct ms_heap *ms_heap_next(uint32_t *next_p);
+/** An allocation of the vendor's that began then is over. */
+void ms_heap_took(struct ms_heap *heap, uint64_t begin_ns);
 /** What the program has of the heap's: as it asked for it, and as it was granted. Of about now, where the
  * heap is not locked. */
 struct ms_live {

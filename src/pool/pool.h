@@ -62,6 +62,7 @@ struct ms_pool_figures {
     uint64_t misses;                        /* ... with an allocation of the vendor's */
     uint64_t limbo_waits, trims;
     uint64_t vendor_allocs, vendor_frees, fences; /* calls that we made */
+    uint64_t vendor_ns;                           /* how long the allocations among them took */
     uint64_t served_allocs, served_frees;         /* calls that the program made */
     uint64_t largest_free_bytes;
 };

@@ -262,7 +262,9 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint
     }
     struct ms_given given = {0};
     atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
+    uint64_t begin_ns = ms_clock_ns();
     *status_p = heap->source->take(heap, bytes, &given);
+    ms_heap_took(heap, begin_ns);
     segment->base = given.base;
     segment->base_bytes = given.base_bytes;
     ms_segment_place(segment, heap, given.address, bytes);

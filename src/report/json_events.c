@@ -135,7 +135,7 @@ static bool write_pool_findings(struct ms_out *out, int device, const struct ms_
     } rules[] = {
         {"stranded_memory", "were free between live blocks",
          "`memshim frag` says whose blocks hold it: free them together; or set MEMSHIM_BACKING=vmm, which "
-         "uses what is free wherever it lies",
+         "uses what is free wherever it lies, for more calls to the driver (memshim diff has both)",
          is_preallocated() ? 0 : pool->peak_parts.stranded},
         {"limbo_memory", "were freed, and the device could still use them",
          "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
@@ -172,7 +172,8 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
          parts->limbo},
         {"cached (freed, and kept for what comes)", "MEMSHIM_KEEP says how much may be kept", parts->cached},
         {"stranded (free between live blocks)",
-         "`memshim frag` says whose blocks hold it; MEMSHIM_BACKING=vmm uses it wherever it lies",
+         "`memshim frag` says whose blocks hold it; MEMSHIM_BACKING=vmm uses it wherever it lies, for more "
+         "calls to the driver",
          parts->stranded},
         {"rounding (granted beyond what was asked for)", "ask for one large block and divide it",
          parts->rounding},

@@ -74,9 +74,21 @@ static uint64_t without(uint64_t all, uint64_t part)
     return all > part ? all - part : 0;
 }
 
+/* The allocations that the vendor was spared, each as long as those that it made took on average: what their
+ * frees would have waited is not known. */
+static uint64_t saved_ns(const struct ms_pool_record *pool)
+{
+    uint64_t spared = without(pool->served_allocs, pool->vendor_allocs), ns;
+
+    if (!pool->vendor_allocs || __builtin_mul_overflow(pool->vendor_ns / pool->vendor_allocs, spared, &ns) ||
+        ns > INT64_MAX)
+        return 0;
+    return ns;
+}
+
 /* Calls that allocate or free device memory: those that the vendor saw, and those that it was spared. What
  * comes and goes with graphs nobody calls for. */
-static void count_vendor_calls(const struct ms_snapshot_device *device, uint64_t *calls_p, uint64_t *saved_p)
+static void set_vendor_calls(json_t *json, const struct ms_snapshot_device *device)
 {
     const struct ms_pool_record *pool = &device->pool;
     const struct ms_amount *graphs = &device->account.kinds[MS_KIND_GRAPH];
@@ -84,8 +96,11 @@ static void count_vendor_calls(const struct ms_snapshot_device *device, uint64_t
                            2 * graphs->total_count - graphs->live_count);
     uint64_t served = pool->served_allocs + pool->served_frees,
              made = pool->vendor_allocs + pool->vendor_frees;
-    *calls_p = without(all, served) + made;
-    *saved_p = without(served, made);
+    json_object_set_new(json, "program_calls", json_integer((json_int_t)all));
+    json_object_set_new(json, "vendor_calls", json_integer((json_int_t)(without(all, served) + made)));
+    json_object_set_new(json, "vendor_calls_saved", json_integer((json_int_t)without(served, made)));
+    json_object_set_new(json, "vendor_ns", json_integer((json_int_t)pool->vendor_ns));
+    json_object_set_new(json, "vendor_ns_saved", json_integer((json_int_t)saved_ns(pool)));
 }
 
 void ms_json_set_device(json_t *json, int number)
@@ -120,8 +135,6 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
     struct ms_device_info info;
     const struct ms_amount *amount = &device->account.device;
     const struct ms_pool_record *pool = &device->pool;
-    uint64_t calls, saved;
-    count_vendor_calls(device, &calls, &saved);
     if (!ms_events_device(number, &info))
         memset(&info, 0, sizeof info);
     json_t *json = json_pack("{s:i, s:s, s:o}", "index", ms_device_index(number), "api",
@@ -129,17 +142,17 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
     if (memcmp(info.uuid, no_uuid, sizeof no_uuid) != 0)
         json_object_set_new(json, "uuid", uuid_text(info.uuid));
     json_t *rest = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "total_bytes",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o}", "total_bytes",
         (json_int_t)info.total_bytes, "granularity_bytes", (json_int_t)info.granularity_bytes, "live_bytes",
         (json_int_t)amount->live_bytes, "live_count", (json_int_t)amount->live_count, "peak_live_bytes",
         (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)device->account.peak_ns, "reserved_bytes",
         (json_int_t)pool->reserved_bytes, "peak_reserved_bytes", (json_int_t)pool->peak_reserved_bytes,
         "followed_bytes", (json_int_t)without(amount->live_bytes, device->served_bytes), "reserved_parts",
-        ms_json_parts(&pool->parts), "peak_parts", ms_json_parts(&pool->peak_parts), "vendor_calls",
-        (json_int_t)calls, "vendor_calls_saved", (json_int_t)saved, "allocated_bytes",
+        ms_json_parts(&pool->parts), "peak_parts", ms_json_parts(&pool->peak_parts), "allocated_bytes",
         (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
         kinds(&device->account));
     json_object_update(json, rest);
+    set_vendor_calls(json, device);
     uint64_t held = ms_snapshot_held(device);
     json_object_set_new(json, "held_bytes", json_integer((json_int_t)held));
     json_object_set_new(json, "peak_held_bytes", json_integer((json_int_t)most_held(device, held)));

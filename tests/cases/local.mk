@@ -60,3 +60,11 @@ tests_cases_audit_so_LDFLAGS = -shared
 check_PROGRAMS += tests/cases/crossed
 tests_cases_crossed_SOURCES = tests/cases/crossed.c tests/cases/case.h tests/program.h
 tests_cases_crossed_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+
+if BUILD_CLI
+check_PROGRAMS += tests/cases/policy
+tests_cases_policy_SOURCES = tests/cases/policy.c tests/cases/case.h tests/program.h
+tests_cases_policy_CFLAGS = $(AM_CFLAGS) -g -O1
+tests_cases_policy_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_cases_policy_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+endif

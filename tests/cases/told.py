@@ -254,6 +254,47 @@ def suppressed():
     fact(done.returncode == 2 and "wrong.supp:1" in done.stderr, "a line without a chain is refused", [done.said])
 
 
+def shrinking():
+    """Waste says what shrinks when memory is short, and in how much the program would run; and it does."""
+    slow = {"MEMSHIM_LIMBO": "none", "MEMSHIM_OOM_WAIT_MS": "60000", "MEMSIM_MEMORY": "2G"}
+    followed("shrinks.json", "policy", "pending", options=["-q"], **slow)
+    screen = command("summary", "shrinks.json").stdout
+    told = re.search(r"Waste .*\n +(?:32|64)\d\.0 MiB of it shrink when memory is short: about (32\d)\.0 MiB would do\n", screen)
+    fact(told, "what is pending shrinks", [screen])
+    limit = int(told.group(1)) if told else 0
+    for most, status in ((limit, 0), (limit - 1, 2)):
+        done = followed("limit.json", "policy", "pending", "late", options=["-q"], MEMSHIM_LIMIT="%dM" % most, **slow)
+        fact(done.returncode == status, "with %d MiB the program ends with %d" % (most, status), [done.said])
+    followed("given.json", "policy", "pending", options=["-q"], MEMSHIM_PREALLOC="400M", **slow)
+    fact("shrink" not in command("summary", "given.json").stdout, "what was taken at the start does not shrink", [])
+
+
+def priced():
+    """Calls that the pool saved are told, and those that a policy costs, beside what it gains."""
+    followed("plain.json", "policy", options=["-q"], MEMSIM_MEMORY="2G")
+    followed("vmm.json", "policy", options=["-q"], MEMSIM_MEMORY="2G", MEMSHIM_BACKING="vmm")
+    calls = []
+    for name in ("plain.json", "vmm.json"):
+        with open(name, encoding="utf-8") as file:
+            calls.append(json.load(file)["devices"][0])
+    saved, more = (row["program_calls"] - row["vendor_calls"] for row in calls)
+    fact(saved > 0 > more and calls[0]["program_calls"] == calls[1]["program_calls"] == 96 and calls[0]["vendor_calls_saved"] == saved,
+         "one saves calls and the other costs some", calls)
+    screen = command("summary", "plain.json").stdout
+    fact(re.search(r"^Calls %d to the vendor for 96 of the program's: %d saved, about \d" % (96 - saved, saved), screen, re.M),
+         "the summary has calls and time", [screen])
+    screen = command("summary", "vmm.json").stdout
+    fact("Calls %d to the vendor for 96 of the program's: %d more, the price of MEMSHIM_BACKING=vmm\n" % (96 - more, -more) in screen,
+         "and a policy's price", [screen])
+    said = command("diff", "plain.json", "vmm.json").stdout
+    fact(re.search(r"^vendor calls +%d +%d +\+%d\n" % (96 - saved, 96 - more, saved - more), said, re.M) and
+         "\nMEMSHIM_BACKING: malloc -> vmm\n" in said, "diff has both, and the setting that made it so", [said])
+    head = json.loads(command("diff", "--json", "plain.json", "vmm.json").stdout)
+    fact([head[side]["calls"]["vendor_calls"] for side in ("before", "after")] == [96 - saved, 96 - more], "in JSON too", [])
+
+
+shrinking()
+priced()
 wanting()
 ledgers()
 classes()

@@ -48,10 +48,11 @@ def shape(text):
     for line in map(str.strip, text.splitlines()):
         held = held + 1 if held or line.startswith("Peak") else 0
         held = 0 if line.startswith("Leak") else held
-        if held > 2:
+        if held > 2 or " shrink when memory is short" in line:
             continue
         line = re.sub(r"[\d.]+ [KMG]?i?B (reserved)", r"N \1", line)
         line = re.sub(r"[\d.]+ [KMG]?i?B", "N", line) if re.match("Waste|Found", line) else line
+        line = re.sub(r"\d[\d.]*( [mun]?s$)?", "N", line) if line.startswith("Calls") else line
         kept.append(re.sub(r"inactive .*|freed and .*|granted .*", "somehow", line) if line.startswith("Waste") else line)
     return kept
 
