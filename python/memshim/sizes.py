@@ -50,11 +50,11 @@ def parse_size(text: Union[str, int]) -> Size:
 
 
 def format_size(size_bytes: int) -> str:
-    """For people, as memshim spells it: 0 B, 1023 B, 1.5 KiB, 12.0 GiB; powers of 1024, one decimal."""
+    """For people, as memshim spells it: 0 B, 1023 B, 1.5 KiB, 12.00 GiB; powers of 1024, one decimal, two from a GiB on."""
     if abs(size_bytes) < 1024:
         return "%d B" % size_bytes
     value, unit = size_bytes / 1024, 0
     units = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
     while abs(value) >= 1023.95 and unit < len(units) - 1:
         value, unit = value / 1024, unit + 1
-    return "%.1f %s" % (value, units[unit])
+    return "%.*f %s" % (2 if unit >= 2 and abs(value) < 999.995 else 1, value, units[unit])

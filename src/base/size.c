@@ -109,5 +109,6 @@ void ms_size_write(uint64_t size, char *text, size_t bytes)
     /* 1023.95 would be printed as 1024.0 of the smaller unit. */
     for (; value >= 1023.95 && unit < 5; unit++)
         value /= 1024;
-    snprintf(text, bytes, "%.1f %s", value, units[unit]);
+    /* Figures of gibibytes that differ by less than a tenth are many megabytes apart. */
+    snprintf(text, bytes, "%.*f %s", unit >= 2 && value < 999.995 ? 2 : 1, value, units[unit]);
 }

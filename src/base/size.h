@@ -22,7 +22,8 @@ bool ms_size_lacks_unit(const char *text);
 /** So much holds every size as ms_size_write() spells it. */
 enum { MS_SIZE_BYTES = 32 };
 
-/** For people: "0 B", "1023 B", "1.5 KiB", "12.0 GiB": powers of 1024, one decimal. */
+/** For people: "0 B", "1023 B", "1.5 KiB", "12.00 GiB": powers of 1024, one decimal, two from a
+ * gibibyte on (one of 1000 and more). */
 void ms_size_write(uint64_t size, char *text, size_t bytes);
 
 #endif

@@ -85,19 +85,25 @@ int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t coun
     return 0;
 }
 
-json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks)
+/* Of the figures in their order, the one of that number. */
+static json_int_t figure_at(const struct ms_job_spread *spread, uint32_t number)
 {
     uint64_t before = 0;
     json_int_t value = spread->max;
 
     for (unsigned i = 0; i < spread->buckets; i++) {
         before += spread->counts[i].count;
-        if (before * 2 >= ranks) {
+        if (before > number) {
             value = begin_of(spread->counts[i].bucket);
             break;
         }
     }
     return value < spread->min ? spread->min : value > spread->max ? spread->max : value;
+}
+
+json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks)
+{
+    return ms_job_between(figure_at(spread, ranks ? (ranks - 1) / 2 : 0), figure_at(spread, ranks / 2));
 }
 
 int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b)

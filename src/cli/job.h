@@ -202,10 +202,17 @@ int ms_job_count_in(struct ms_job_spread *spread, unsigned bucket, uint32_t coun
 /** The least and the most, as those of `other` go further or, `first`, are the first. */
 void ms_job_widen(const struct ms_job *job, struct ms_job_spread *spread, bool first,
                   const struct ms_job_spread *other);
-/** The lower median, down to the beginning of its bucket. */
+/** Half way from one figure to another: of an even number of figures the median is that of the middle two. */
+static inline json_int_t ms_job_between(json_int_t a, json_int_t b)
+{
+    return (a & b) + ((a ^ b) >> 1);
+}
+/** The median, with the figures down to the beginning of their buckets. */
 json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks);
-/** Of a figure over ranks[]: the rows of the least, the lower median and the most. Ties to the lower rank. */
-void ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order, uint32_t rows[3]);
+/** Of a figure over ranks[]: the rows of the least, the median (of an even number the lower of the middle
+ * two) and the most, and the median itself. Ties to the lower rank. */
+json_int_t ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order,
+                            uint32_t rows[3]);
 /** A report that is being taken. */
 struct ms_job_taking {
     struct ms_job *job;

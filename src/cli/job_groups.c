@@ -242,7 +242,7 @@ static void find_outliers(struct ms_job *job, uint32_t group, enum ms_job_figure
         if (job->ranks[i].group == group)
             values[count++] = job->ranks[i].figures[figure];
     qsort(values, count, sizeof(*values), by_value);
-    median = values[(count - 1) / 2];
+    median = ms_job_between(values[(count - 1) / 2], values[count / 2]);
     if (values[count - 1] - median < BEYOND_MIN)
         return;
     for (size_t i = 0; i < job->rank_count; i++) {
@@ -284,7 +284,7 @@ static void blame(struct ms_job *job, struct ms_job_outlier *outlier, json_int_t
             if (job->ranks[i].group == rank->group)
                 values[count++] = part_of(&job->ranks[i], leaked, parts[k].site);
         qsort(values, count, sizeof(*values), by_value);
-        median = values[(count - 1) / 2];
+        median = ms_job_between(values[(count - 1) / 2], values[count / 2]);
         if (outlier->site != UINT32_MAX &&
             parts[k].bytes - median <= outlier->site_bytes - outlier->site_median)
             continue;

@@ -34,13 +34,15 @@ static void put_figures(FILE *out, const struct ms_job *job)
 
     fprintf(out, "%-9s%28s%28s%28s\n", "", "least", "median", "most");
     for (unsigned figure = 0; order && figure < MS_JOB_FIGURES; figure++) {
-        ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
+        json_int_t median = ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
+
         fprintf(out, "%-9s", titles[figure]);
         for (unsigned i = 0; i < 3; i++) {
             const struct ms_job_rank *rank = &job->ranks[rows[i]];
+            json_int_t value = i == 1 ? median : rank->figures[figure];
 
-            fprintf(out, "%12s %-15s", figure_of((enum ms_job_figure)figure, rank->figures[figure]).text,
-                    name_of(rank).text);
+            fprintf(out, "%12s %-15s", figure_of((enum ms_job_figure)figure, value).text,
+                    value == rank->figures[figure] ? name_of(rank).text : "");
         }
         fputc('\n', out);
     }

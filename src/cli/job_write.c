@@ -103,10 +103,11 @@ static void put_figures(FILE *out, const struct ms_job *job, uint32_t *order)
 
     fputs(",\n\"figures\":{", out);
     for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++) {
-        ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
+        json_int_t median = ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
+
         fprintf(out, "%s\"%s\":{", figure ? ",\n" : "\n", ms_job_figures[figure]);
         for (unsigned i = 0; i < 3; i++) {
-            put_int(out, i ? "," : "", names[i], job->ranks[rows[i]].figures[figure]);
+            put_int(out, i ? "," : "", names[i], i == 1 ? median : job->ranks[rows[i]].figures[figure]);
             fprintf(out, ",\"%s_process\":%" PRIu32, names[i], rows[i]);
         }
         fputc('}', out);
@@ -189,9 +190,11 @@ static int by_figure(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order, uint32_t rows[3])
+json_int_t ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order,
+                            uint32_t rows[3])
 {
     size_t last = job->rank_count - 1;
+    json_int_t median;
 
     for (size_t i = 0; i < job->rank_count; i++)
         order[i] = (uint32_t)i;
@@ -200,8 +203,11 @@ void ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint3
     qsort(order, job->rank_count, sizeof(*order), by_figure);
     rows[0] = order[0];
     rows[1] = order[last / 2];
+    median = ms_job_between(job->ranks[rows[1]].figures[figure],
+                            job->ranks[order[job->rank_count / 2]].figures[figure]);
     while (last > 0 && job->ranks[order[last - 1]].figures[figure] ==
                            job->ranks[order[job->rank_count - 1]].figures[figure])
         last--;
     rows[2] = order[last];
+    return median;
 }

@@ -87,7 +87,8 @@ static void print_spread(FILE *out, const struct ms_report *reports, const struc
     put_name(out, &reports[processes[count - 1].at], 0);
     fprintf(out, ") to %s (", ms_text_size(processes[0].peak).text);
     put_name(out, &reports[processes[0].at], 0);
-    fprintf(out, "), median %s", ms_text_size(processes[count / 2].peak).text);
+    fprintf(out, "), median %s",
+            ms_text_size(ms_job_between(processes[(count - 1) / 2].peak, processes[count / 2].peak)).text);
     if (leakers)
         fprintf(out, "; %zu leaked, %s together", leakers, ms_text_size(leaked).text);
     fputs("\nThe fullest:\n", out);

@@ -29,14 +29,17 @@ static void sort(int64_t *values, unsigned count)
     }
 }
 
-/* The lower one of the two in the middle, of what the series has. */
+/* Of what the series has; of an even number half way between the middle two. */
 static int64_t median(const struct ms_phase_figures *figures, bool of_growth)
 {
     int64_t values[MS_PHASE_SERIES];
     for (unsigned i = 0; i < figures->series_count; i++)
         values[i] = of_growth ? figures->series[i].growth_bytes : (int64_t)figures->series[i].peak_bytes;
     sort(values, figures->series_count);
-    return figures->series_count ? values[(figures->series_count - 1) / 2] : 0;
+    if (!figures->series_count)
+        return 0;
+    int64_t low = values[(figures->series_count - 1) / 2], high = values[figures->series_count / 2];
+    return (low & high) + ((low ^ high) >> 1);
 }
 
 /* By how much the peak rises from one phase to the next: the slope of the line that fits the series best. */

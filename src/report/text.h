@@ -13,7 +13,8 @@ struct ms_text_number {
     char text[32];
 };
 
-/** "0 B", "1023 B", "1.5 KiB", "12.0 GiB": powers of 1024, one decimal. Negative sizes keep their sign. */
+/** "0 B", "1023 B", "1.5 KiB", "12.00 GiB": powers of 1024, one decimal, two from a
+ * gibibyte on. Negative sizes keep their sign. */
 struct ms_text_number ms_text_size(json_int_t bytes);
 /** "850 ns", "12.3 us", "4.0 ms", "3.2 s", "2 h 05 min". */
 struct ms_text_number ms_text_duration(json_int_t ns);

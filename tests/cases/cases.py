@@ -167,7 +167,7 @@ def contexts_together():
     fact(rows == [(300, 2200), (300, 0), (300, 600), (350, 0)] and device["bytes"] == 1250 << 20 and device["others_bytes"] == 2800 << 20,
          "contexts of processes that start together count once", done.told())
     said = memshim("contexts", *paths).said
-    fact("1.2 GiB taken for contexts" in said and "2.1 GiB more went meanwhile" in said, "contexts: the text tells others' apart", said.splitlines())
+    fact("1.22 GiB taken for contexts" in said and "2.15 GiB more went meanwhile" in said, "contexts: the text tells others' apart", said.splitlines())
 
 
 @case

@@ -293,6 +293,26 @@ def priced():
     fact([head[side]["calls"]["vendor_calls"] for side in ("before", "after")] == [96 - saved, 96 - more], "in JSON too", [])
 
 
+def alike():
+    """Figures that differ do not look alike, and the median of nothing and something is not nothing."""
+    for most in (1050, 1060):
+        followed("%d.json" % most, "wanting", "few", options=["-q"], MEMSIM_MEMORY="%dM" % (2 * most))
+    screens = [re.search(r" of (\S+ GiB)", lines(command("summary", "%d.json" % most).stdout, "Peak")[0]).group(1) for most in (1050, 1060)]
+    fact(screens == ["2.05 GiB", "2.07 GiB"], "20 MiB more is seen beside gibibytes", screens)
+    report = json.load(open("1050.json", encoding="utf-8"))
+    for rank, peak in ((0, 0), (1, 348)):
+        report["run"].update(rank=rank, pid=4711 + rank)
+        report["devices"][0]["peak_live_bytes"] = peak << 20
+        with open("rank%d.json" % rank, "w", encoding="utf-8") as file:
+            json.dump(report, file)
+    done = command("merge", "-f", "-o", "ranks.json", "rank0.json", "rank1.json")
+    fact(re.search(r"^peak +0 B rank 0 +174\.0 MiB +348\.0 MiB rank 1", done.stdout, re.M), "the median of 0 and 348 MiB is 174 MiB", [done.said])
+    fact("median 174.0 MiB" in command("summary", "rank0.json", "rank1.json").stdout, "on the job's screen too", [])
+    job = json.load(open("ranks.json", encoding="utf-8"))["job"]
+    fact(job["figures"]["peak_bytes"]["median"] == 174 << 20, "and in JSON", [job["figures"]])
+
+
+alike()
 shrinking()
 priced()
 wanting()

@@ -158,9 +158,9 @@ json.dump(report, open("oom.json", "w"))
 END
     try frag oom.json
     [[ $out == *"Out of memory after 2.0 us"*"cudaMalloc, cause: fragmentation"* ]]
-    grep -qE '^  asked for +4\.0 GiB +50\.0%  #{20} ' out.txt
-    grep -qE '^  live +6\.0 GiB +75\.0%  #{30} ' out.txt
-    grep -qE '^  in a piece +1\.0 GiB +12\.5%  #{5} ' out.txt
+    grep -qE '^  asked for +4\.00 GiB +50\.0%  #{20} ' out.txt
+    grep -qE '^  live +6\.00 GiB +75\.0%  #{30} ' out.txt
+    grep -qE '^  in a piece +1\.00 GiB +12\.5%  #{5} ' out.txt
     grep -q 'the last of 2 times' out.txt
     try frag --json oom.json
     python3 -c 'import json; assert len(json.load(open("out.txt"))["oom"]) == 2'

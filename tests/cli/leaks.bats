@@ -18,7 +18,7 @@ load helpers
     [[ $out == "3.0 MiB leaked"* ]]
     try leaks --min-bytes=1G "$data/train.json"
     [ "$status" -eq 0 ]
-    [ "$out" = $'no leaks of 1.0 GiB or more\n3.0 MiB left out in 3 blocks at 2 sites of less than 1.0 GiB each' ]
+    [ "$out" = $'no leaks of 1.00 GiB or more\n3.0 MiB left out in 3 blocks at 2 sites of less than 1.00 GiB each' ]
     try leaks --json --min-bytes=1.5MiB "$data/train.json"
     python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["left_out"] == {"bytes": 1 << 20, "count": 2, "sites": 1}' out.txt
 }

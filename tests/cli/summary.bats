@@ -10,7 +10,7 @@ load helpers
     [ "$(wc -l <out.txt)" -le 20 ]
     [[ $out == "./train --steps 10"* ]]
     [[ $out == *"process 4242 on node1, rank 3, 3.2 s, ended by exit (0)"* ]]
-    [[ $out == *"Peak  120.0 MiB allocated on cuda 0 of 8.0 GiB; "*"Simulated GPU"* ]]
+    [[ $out == *"Peak  120.0 MiB allocated on cuda 0 of 8.00 GiB; "*"Simulated GPU"* ]]
     [[ $out == *"64.0 MiB  cudaMalloc, in make_weights at /src/train.c:41"* ]]
     [[ $out == *"Leak  3.0 MiB never freed, in "*"2.0 MiB  cudaMalloc, in make_weights at /src/train.c:41"* ]]
     [[ $out == *"Not seen: 1 way to the GPU"* ]]
@@ -55,7 +55,7 @@ END
     [ -z "$err" ]
     [[ $out == "./train --steps 10"* ]]
     [[ $out == *"process 4242 on node1, rank 3, 3.2 s, ended by exit (0)"* ]]
-    [[ $out == *"cuda 0 "*"120.0 MiB"*"3.0 MiB"*"3.0 MiB"*"8.0 GiB  Simulated GPU"* ]]
+    [[ $out == *"cuda 0 "*"120.0 MiB"*"3.0 MiB"*"3.0 MiB"*"8.00 GiB  Simulated GPU"* ]]
     [[ $out == *"64.0 MiB at peak, 2.0 MiB live, 64.0 MiB in 3 calls of cudaMalloc, device 0"*"make_weights at /src/train.c:41"* ]]
     [[ $out == *"not seen: /usr/lib/libdeep.so was opened with RTLD_DEEPBIND"* ]]
     [[ $out == *"cuGetProcAddress 440"* ]]
@@ -116,7 +116,7 @@ END
     [ "$(wc -l <out.txt)" -le 26 ]
     grep -qE '^rank 0 +100.0 MiB +140.0 MiB +0 B  cuda 0   0.json$' out.txt
     [ "$(sed -n '2,5s/ .*MiB.*cuda.* \([0-9]\).json/ \1/p' out.txt | tr -s ' ' | tr '\n' ,)" = "rank 0,rank 1,rank 2,rank 3," ]
-    grep -qx '4 processes: peak 97.0 MiB (rank 3) to 100.0 MiB (rank 0), median 98.0 MiB; 1 leaked, 3.0 MiB together' out.txt
+    grep -qx '4 processes: peak 97.0 MiB (rank 3) to 100.0 MiB (rank 0), median 98.5 MiB; 1 leaked, 3.0 MiB together' out.txt
     [[ $out == *"The fullest:"*"rank 0"*"Peak  100.0 MiB allocated on cuda 0"*"Next  memshim leaks 1.json"* ]]
     [[ $out != *"394.0 MiB"* && $out != *"560.0 MiB"* && $out != *"107.0 MiB"* ]]
 }

@@ -54,7 +54,7 @@ report "and shows as what it is" "$parts"' and r["devices"][0]["reserved_parts"]
 
 with MEMSIM_MEMORY=64M MEMSHIM_PREALLOC=1G -- one
 report "MEMSHIM_PREALLOC that the device cannot give: the pool begins without it" 'r["devices"][0]["peak_reserved_bytes"] <= 64 << 20 and apis["cudaMalloc"]["served"] == 2'
-try "and one line says so" grep -q 'MEMSHIM_PREALLOC: device 0 does not give 1.0 GiB' "$TEST_TMP/err"
+try "and one line says so" grep -q 'MEMSHIM_PREALLOC: device 0 does not give 1.00 GiB' "$TEST_TMP/err"
 
 # MEMSHIM_KEEP, MEMSHIM_MEMINFO
 with MEMSHIM_MEMINFO=real MEMSHIM_KEEP=256M -- cached

@@ -131,7 +131,7 @@ def sizes():
     fact("'lots'" in said and "24 MB" in said and "\n" not in said and all(raised(ValueError, memshim.parse_size, bad) for bad in (-1, True, 1.5, None)),
          "what is no size is named, with what is allowed", [said])
     spelled = [memshim.format_size(n) for n in (0, 1023, 1024, 1536, MIB - 1, 12 << 30, 1 << 63)]
-    fact(spelled == ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "12.0 GiB", "8.0 EiB"], "and people see them as memshim's command has them", [spelled])
+    fact(spelled == ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "1.0 MiB", "12.00 GiB", "8.00 EiB"], "and people see them as memshim's command has them", [spelled])
 
 
 def no_reports(today):

@@ -21,7 +21,7 @@ function sizeText(value) {
     size /= 1024;
     unit++;
   }
-  return `${sign}${size.toFixed(1)} ${UNITS[unit]}`;
+  return `${sign}${size.toFixed(unit >= 3 && size < 999.995 ? 2 : 1)} ${UNITS[unit]}`;
 }
 
 function exactText(value) {
