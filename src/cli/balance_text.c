@@ -46,6 +46,9 @@ static void print_row(FILE *out, const json_t *row)
         if (ms_report_int(row, terms[k].key))
             fprintf(out, "    %11s  %s\n", ms_text_size(ms_report_int(row, terms[k].key)).text,
                     terms[k].words);
+    if (ms_report_int(row, "contexts_inferred"))
+        fprintf(out, "                 (of contexts %s at most: others' that began meanwhile may be in it)\n",
+                ms_text_size(ms_report_int(row, "contexts_inferred")).text);
     if (ms_report_int(row, "driver_cached"))
         fprintf(out, "                 (of what is free %s in the driver's own pools)\n",
                 ms_text_size(ms_report_int(row, "driver_cached")).text);

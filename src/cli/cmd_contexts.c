@@ -82,56 +82,13 @@ static void add(struct taken *device, const struct ms_report *report, size_t num
 
     device->processes += !last || ms_report_int(last, "report") != (json_int_t)number;
     device->bytes = ms_report_sum(device->bytes, ms_report_int(row, "bytes"));
+    if (!json_object_get(row, "ended_ns"))
+        device->others_bytes = ms_report_sum(device->others_bytes, ms_report_int(row, "others_bytes"));
     json_object_set_new(copy, "report", json_integer((json_int_t)number));
     json_object_set_new(copy, "pid", json_integer(ms_report_int(run, "pid")));
     if (json_object_get(run, "rank"))
         json_object_set(copy, "rank", json_object_get(run, "rank"));
     json_array_append_new(device->rows, copy);
-}
-
-static bool is_context(const json_t *row, const char *confidence)
-{
-    return !strcmp(ms_report_text(row, "kind"), "context") && ms_report_int(row, "bytes") > 0 &&
-           (!confidence || !strcmp(ms_report_text(row, "confidence"), confidence));
-}
-
-/* The least that a context took of a card of this model, in all the reports; 0 for none. */
-static json_int_t least_of(const struct devices *devices, const char *model)
-{
-    json_int_t least = 0;
-    json_t *row;
-    size_t k;
-
-    for (size_t i = 0; i < devices->count; i++)
-        if (!strcmp(devices->rows[i].name, model))
-            json_array_foreach (devices->rows[i].rows, k, row)
-                if (is_context(row, NULL) && (!least || ms_report_int(row, "bytes") < least))
-                    least = ms_report_int(row, "bytes");
-    return least;
-}
-
-/* How much a context took is told from what was free before and after: others that began meanwhile are in it.
- * The contexts of one model of card are as large as the least, and what is beyond is told apart. */
-static void tell_others_apart(struct devices *devices)
-{
-    json_t *row;
-    size_t k;
-
-    for (size_t i = 0; i < devices->count; i++) {
-        struct taken *device = &devices->rows[i];
-        json_int_t least = least_of(devices, device->name);
-
-        json_array_foreach (device->rows, k, row) {
-            json_int_t beyond = ms_report_int(row, "bytes") - least;
-
-            if (!is_context(row, "inferred") || beyond <= 0)
-                continue;
-            json_object_set_new(row, "bytes", json_integer(least));
-            json_object_set_new(row, "others_bytes", json_integer(beyond));
-            device->bytes -= beyond;
-            device->others_bytes = ms_report_sum(device->others_bytes, beyond);
-        }
-    }
 }
 
 static bool gather(struct devices *devices, const struct ms_report *reports, size_t count)
@@ -148,7 +105,6 @@ static bool gather(struct devices *devices, const struct ms_report *reports, siz
             else if (json_is_object(row))
                 return false;
         }
-    tell_others_apart(devices);
     return true;
 }
 

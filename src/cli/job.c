@@ -245,6 +245,7 @@ void ms_job_close(struct ms_job *job)
     free(job->groups);
     free(job->outliers);
     json_decref(job->shown);
+    json_decref(job->least);
     ms_names_close(&job->texts);
     memset(job, 0, sizeof(*job));
 }

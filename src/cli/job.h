@@ -134,6 +134,7 @@ struct ms_job {
     size_t rank_count, rank_room;
     struct ms_job_list lists[MS_JOB_LISTS];
     json_t *shown; /* the report of the fullest, owned */
+    json_t *least; /* what a context took of a card of each model at least (report/contexts_told.h), owned */
     uint32_t shown_rank;
     uint32_t stamp;
     struct ms_job_group *groups;

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/job.h"
+#include "report/contexts_told.h"
 
 static const struct ms_job *sorting;
 
@@ -169,6 +170,7 @@ int ms_job_finish(struct ms_job *job)
     free(rank_place);
     if (status == 0 && refuse_twice(job) < 0)
         return -1;
+    ms_contexts_tell(&(struct ms_report){.root = job->shown}, job->least);
     if (status == 0)
         status = ms_job_group(job);
     if (status < 0)

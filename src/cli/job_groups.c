@@ -251,6 +251,8 @@ static void find_outliers(struct ms_job *job, uint32_t group, enum ms_job_figure
 
         if (job->ranks[i].group != group || beyond < BEYOND_MIN || beyond < median / BEYOND_SHARE)
             continue;
+        if (figure == MS_JOB_RESERVED && value == job->ranks[i].figures[MS_JOB_PEAK])
+            continue; /* its peak alone, which is told as such */
         with = count - below(values, count, median + (beyond + 1) / 2);
         if (with <= 1 || with <= count / ALONE_SHARE)
             add_outlier(job, &(struct ms_job_outlier){(uint32_t)i, figure, value, median, UINT32_MAX, 0, 0});

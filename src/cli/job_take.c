@@ -8,6 +8,7 @@
 #include "cli/job.h"
 #include "cli/load.h"
 #include "cli/grow.h"
+#include "report/contexts_told.h"
 #include "report/findings.h"
 #include "report/fold.h"
 #include "report/leak_class.h"
@@ -219,6 +220,8 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->stamp++;
     take_devices(&taking);
+    job->least = job->least ? job->least : json_object();
+    ms_contexts_least(job->least, report);
     status = rank->host ? take_leaks(&taking) : -1;
     json_array_foreach (report->sites, i, site)
         status = status ? status : take_site(&taking, site);

@@ -134,6 +134,15 @@ static void put_outlier(FILE *out, const struct ms_job *job, const struct ms_job
     fputc('}', out);
 }
 
+/* By model, in an order of its own, so that any grouping ends in the same. */
+static void put_contexts(FILE *out, const struct ms_job *job)
+{
+    char *text = json_dumps(job->least, JSON_SORT_KEYS | JSON_COMPACT);
+
+    fprintf(out, ",\n\"contexts_least\":%s", text ? text : "{}");
+    free(text);
+}
+
 static void put_job(FILE *out, const struct ms_job *job, uint32_t *order)
 {
     put_int(out, ",\n\"job\": {", "processes", (json_int_t)job->rank_count);
@@ -151,6 +160,7 @@ static void put_job(FILE *out, const struct ms_job *job, uint32_t *order)
         put_outlier(out, job, &job->outliers[i]);
     }
     fprintf(out, "%s],\n\"outliers_found\":%zu", job->outlier_count ? "\n" : "", job->outliers_all);
+    put_contexts(out, job);
     for (unsigned list = 0; list < MS_JOB_LISTS; list++)
         put_list(out, &ms_job_lists[list], &job->lists[list]);
     fputc('}', out);

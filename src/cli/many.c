@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/load.h"
+#include "report/contexts_told.h"
 #include "report/text.h"
 
 static void print_figures(FILE *out, const struct ms_many *many, const json_int_t *figures)
@@ -57,6 +58,18 @@ void ms_many_end(FILE *out, const struct ms_many *many)
     fprintf(out, "  %zu processes\n\n", many->rows);
 }
 
+/* What is known of one process's contexts holds for the others' on cards of the same model. */
+static void tell_contexts(struct ms_report *reports, size_t count)
+{
+    json_t *least = json_object();
+
+    for (size_t i = 0; i < count; i++)
+        ms_contexts_least(least, &reports[i]);
+    for (size_t i = 0; i < count; i++)
+        ms_contexts_tell(&reports[i], least);
+    json_decref(least);
+}
+
 struct ms_report *ms_many_load(char **paths, size_t count)
 {
     struct ms_report *reports = calloc(count, sizeof(*reports));
@@ -64,8 +77,10 @@ struct ms_report *ms_many_load(char **paths, size_t count)
 
     while (reports && loaded < count && ms_cli_load(paths[loaded], &reports[loaded]) == 0)
         loaded++;
-    if (loaded == count)
+    if (loaded == count) {
+        tell_contexts(reports, count);
         return reports;
+    }
     ms_many_close(reports, loaded);
     return NULL;
 }

@@ -197,6 +197,12 @@ static const struct {
                {"driver_rounding", "added by the driver in granules"},
                {"untracked", "untracked (other processes, the driver)"}};
 
+/* Others' contexts that began meanwhile may be in what contexts took. */
+static bool is_at_most(const json_t *row, const char *key)
+{
+    return !strcmp(key, "contexts") && ms_report_int(row, "contexts_inferred") > 0;
+}
+
 static void print_besides(FILE *out, const json_t *row)
 {
     const char *comma = "";
@@ -205,7 +211,8 @@ static void print_besides(FILE *out, const json_t *row)
         json_int_t bytes = ms_report_int(row, besides[k].key);
         if (bytes <= 0)
             continue;
-        fprintf(out, "%s %s %s", comma, ms_text_size(bytes).text, besides[k].words);
+        fprintf(out, "%s %s%s %s", comma, is_at_most(row, besides[k].key) ? "at most " : "",
+                ms_text_size(bytes).text, besides[k].words);
         comma = ",";
     }
     fputc('\n', out);

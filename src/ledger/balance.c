@@ -72,12 +72,12 @@ uint64_t ms_balance_beside(int device)
     return device >= 0 && device < MS_DEVICES_MAX ? atomic_load(&beside[device]) : 0;
 }
 
-void ms_balance_follow(const struct ms_block_row *row)
+void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
     if (is_beside(row)) {
         atomic_fetch_add(&beside[row->device], row->bytes);
-        ms_pools_beside(row->device);
+        ms_pools_beside(row->device, now_ns);
     }
     if (sum)
         atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
@@ -90,12 +90,12 @@ void ms_balance_follow(const struct ms_block_row *row)
                                   memory_order_relaxed);
 }
 
-void ms_balance_unfollow(const struct ms_block_row *row)
+void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
     if (is_beside(row)) {
         atomic_fetch_sub(&beside[row->device], row->bytes);
-        ms_pools_beside(row->device);
+        ms_pools_beside(row->device, now_ns);
     }
     if (sum)
         atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);

@@ -57,8 +57,8 @@ bool ms_balance_close_less(struct ms_balance *balance);
 /** Bytes of the device's blocks that the vendor made, managed ones too. */
 uint64_t ms_balance_beside(int device);
 /** Blocks that the vendor made come and go: whatever of them takes the device's memory by itself. */
-void ms_balance_follow(const struct ms_block_row *row);
-void ms_balance_unfollow(const struct ms_block_row *row);
+void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns);
+void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns);
 uint64_t ms_ledger_followed(int device);
 /** What of that lies in the vendor's own pools. */
 uint64_t ms_ledger_followed_in_pools(int device);

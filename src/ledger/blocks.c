@@ -114,7 +114,7 @@ static void end_block(struct shard *shard, uint32_t place, enum ms_block_end end
     uint32_t ticket = shard->index[place].slot;
     const struct ms_block_row *slot = ms_block_row_at(ticket - 1);
     remove_place(shard, place);
-    ms_balance_unfollow(slot);
+    ms_balance_unfollow(slot, now_ns);
     ms_account_remove(ticket, ms_block_row_space(slot), slot->key, false, 0, end, now_ns, block_p);
 }
 
@@ -135,13 +135,13 @@ static bool find_place(struct shard *shard, uint64_t h, const struct ms_block *b
     return true;
 }
 
-static void put(struct shard *shard, uint64_t h, uint32_t place, uint32_t ticket)
+static void put(struct shard *shard, uint64_t h, uint32_t place, uint32_t ticket, uint64_t now_ns)
 {
     if (!ticket)
         return;
     shard->index[place] = (struct entry){ticket, (uint32_t)h};
     shard->count++;
-    ms_balance_follow(ms_block_row_at(ticket - 1));
+    ms_balance_follow(ms_block_row_at(ticket - 1), now_ns);
 }
 
 void ms_ledger_alloc(const struct ms_block *block)
@@ -154,7 +154,7 @@ void ms_ledger_alloc(const struct ms_block *block)
     ms_events_touch();
     ms_lock(&shard->lock);
     if (MS_LIKELY(find_place(shard, h, block, now_ns, &place)))
-        put(shard, h, place, ms_account_add(block, now_ns));
+        put(shard, h, place, ms_account_add(block, now_ns), now_ns);
     ms_unlock(&shard->lock);
     ms_trace_look();
 }
@@ -194,12 +194,12 @@ void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
 
 void ms_ledger_free_abort(const struct ms_block *block)
 {
-    uint64_t h = hash(block->space, block->key);
+    uint64_t h = hash(block->space, block->key), now_ns = ms_ledger_now();
     struct shard *shard = shard_of(h);
     uint32_t place;
     ms_lock(&shard->lock);
-    if (find_place(shard, h, block, ms_ledger_now(), &place))
-        put(shard, h, place, ms_account_restore(block));
+    if (find_place(shard, h, block, now_ns, &place))
+        put(shard, h, place, ms_account_restore(block), now_ns);
     ms_unlock(&shard->lock);
     ms_trace_look();
 }

@@ -165,7 +165,7 @@ _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a 
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
 void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns);
 /** The bytes of the device's blocks that are the vendor's own have changed (ms_balance_beside). */
-void ms_pools_beside(int device);
+void ms_pools_beside(int device, uint64_t now_ns);
 /** The most that pool and those had at once. */
 uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */

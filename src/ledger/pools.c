@@ -58,10 +58,9 @@ static void note_held(int device, struct ms_pool_row *row, uint64_t now_ns)
     held_now[device] = held;
 }
 
-void ms_pools_beside(int device)
+void ms_pools_beside(int device, uint64_t now_ns)
 {
     int saved_errno = errno;
-    uint64_t now_ns = ms_ledger_now();
     ms_lock(&lock);
     if (open_pool_row(device))
         note_held(device, pool_row(device), now_ns);

@@ -49,35 +49,9 @@ static void look_at_modules(struct use *use, const struct ms_report *report)
     }
 }
 
-static const char *model_of(const struct ms_report *report, const json_t *row)
-{
-    return ms_report_text(
-        json_array_get(ms_report_array(report->root, "devices"), ms_report_device_of(report, row)), "name");
-}
-
-/* What the context took. If that is inferred others' memory may be in it: then no more than another context
- * of the process took, on a device of the same model. */
-static json_int_t cost_of(const struct ms_report *report, const json_t *context)
-{
-    json_int_t least = ms_report_int(context, "bytes");
-    json_t *row;
-    size_t i;
-
-    if (!strcmp(ms_report_text(context, "confidence"), "exact"))
-        return least;
-    json_array_foreach (ms_report_array(report->root, "contexts"), i, row) {
-        json_int_t bytes = ms_report_int(row, "bytes");
-
-        if (!strcmp(ms_report_text(row, "kind"), "context") && bytes > 0 && bytes < least &&
-            !strcmp(model_of(report, row), model_of(report, context)))
-            least = bytes;
-    }
-    return least;
-}
-
 static void tell(struct ms_finder *finder, const json_t *row, size_t number)
 {
-    json_int_t bytes = cost_of(finder->report, row), device = ms_report_int(row, "device");
+    json_int_t bytes = ms_report_int(row, "bytes"), device = ms_report_int(row, "device");
     const char *api = ms_report_text(row, "api");
     char *line = ms_finding_line(finder->report, row, "the first call that touches it");
     json_t *found;

@@ -5,8 +5,26 @@
 
 #include "report/json.h"
 
+/* Of what contexts and modules took of the device at that time, how much was told from what was in use behind
+ * them: others' memory may be in it. */
+static void set_inferred(json_t *json, const struct ms_snapshot *snapshot, int device, uint64_t t_ns,
+                         uint64_t contexts)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < snapshot->taker_count; i++) {
+        const struct ms_taker_row *row = &snapshot->takers[i];
+        if (row->device == device && row->is_inferred && row->first_ns <= t_ns &&
+            (!row->ended_ns || row->ended_ns > t_ns))
+            bytes += row->total_bytes;
+    }
+    bytes = bytes < contexts ? bytes : contexts;
+    if (bytes)
+        json_object_set_new(json, "contexts_inferred", json_integer((json_int_t)bytes));
+}
+
 /* The terms are in the order of docs/report.md and add up to what is in use. */
-static json_t *row_json(int device, const char *moment, uint64_t t_ns, const struct ms_balance *balance)
+static json_t *row_json(const struct ms_snapshot *snapshot, int device, const char *moment, uint64_t t_ns,
+                        const struct ms_balance *balance)
 {
     json_t *json = json_pack("{s:s, s:I, s:I}", "moment", moment, "t_ns", (json_int_t)t_ns, "asked_ns",
                              (json_int_t)balance->asked_ns);
@@ -24,6 +42,7 @@ static json_t *row_json(int device, const char *moment, uint64_t t_ns, const str
     ms_json_set_device(json, device);
     json_object_update(json, rest);
     json_decref(rest);
+    set_inferred(json, snapshot, device, t_ns, balance->contexts_bytes);
     return json;
 }
 
@@ -60,11 +79,11 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     balance.is_inferred = 1;
     /* another thread may have asked behind the snapshot's moment */
     uint64_t t_ns = balance.asked_ns > snapshot->now_ns ? balance.asked_ns : snapshot->now_ns;
-    return row_json(number, "end", t_ns, &balance);
+    return row_json(snapshot, number, "end", t_ns, &balance);
 }
 
 /* What the driver said when there was no memory; nothing where others were at it meanwhile. */
-static json_t *oom_json(const struct ms_oom *oom, unsigned i)
+static json_t *oom_json(const struct ms_snapshot *snapshot, const struct ms_oom *oom, unsigned i)
 {
     struct ms_balance balance = {.asked_ns = oom->t_ns,
                                  .in_use_bytes = oom->total_bytes - oom->free_bytes,
@@ -77,7 +96,7 @@ static json_t *oom_json(const struct ms_oom *oom, unsigned i)
     if (!oom->is_one_moment || !oom->total_bytes || oom->free_bytes > oom->total_bytes || !closes)
         return NULL;
     balance.is_inferred = oom->is_inferred || balance.untracked_bytes || balance.driver_rounding_bytes;
-    json_t *json = row_json(oom->device, "oom", oom->t_ns, &balance);
+    json_t *json = row_json(snapshot, oom->device, "oom", oom->t_ns, &balance);
     json_object_set_new(json, "oom", json_integer((json_int_t)i));
     json_object_del(json, "managed_bytes"); /* nobody noted it then */
     return json;
@@ -90,7 +109,7 @@ static void write_device(struct ms_out *out, const struct ms_snapshot *snapshot,
     const struct ms_snapshot_device *device = &snapshot->devices[number];
     for (unsigned moment = 0; moment < MS_BALANCE_MOMENTS; moment++) {
         if (device->has_balance[moment])
-            ms_out_element(out, row_json(number, moments[moment], device->balances[moment].asked_ns,
+            ms_out_element(out, row_json(snapshot, number, moments[moment], device->balances[moment].asked_ns,
                                          &device->balances[moment]));
     }
     if (device->has_balance[MS_BALANCE_LATEST])
@@ -105,7 +124,8 @@ void ms_json_balances(struct ms_out *out, const struct ms_report_input *input)
     for (int device = 0; device < MS_DEVICES_MAX; device++)
         write_device(out, snapshot, device);
     for (unsigned i = 0; i < snapshot->events.oom_count; i++) {
-        json_t *json = snapshot->events.ooms[i].device < 0 ? NULL : oom_json(&snapshot->events.ooms[i], i);
+        json_t *json =
+            snapshot->events.ooms[i].device < 0 ? NULL : oom_json(snapshot, &snapshot->events.ooms[i], i);
         if (json)
             ms_out_element(out, json);
     }

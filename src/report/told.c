@@ -4,6 +4,7 @@
 #include "report/told.h"
 
 #include "report/callers.h"
+#include "report/contexts_told.h"
 #include "report/findings.h"
 #include "report/leak_class.h"
 #include "report/owners.h"
@@ -11,6 +12,11 @@
 
 void ms_report_tell(struct ms_report *report)
 {
+    json_t *least = json_object();
+
+    ms_contexts_least(least, report);
+    ms_contexts_tell(report, least);
+    json_decref(least);
     ms_view_tell(report);
     ms_owners_tell(report);
     ms_callers_tell(report);

@@ -6,8 +6,8 @@
 
 #include "report/read.h"
 
-/** Tells what the rows are (view.h), whose (owners.h), how it leaked (leak_class.h), and what to think of it
- * (findings.h). May be done again. */
+/** Tells contexts apart (contexts_told.h), what the rows are (view.h), whose (owners.h), how it leaked
+ * (leak_class.h), and what to think of it (findings.h). May be done again. */
 void ms_report_tell(struct ms_report *report);
 
 #endif

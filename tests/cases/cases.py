@@ -158,6 +158,10 @@ def contexts_together():
     for i, (taken, confidence) in enumerate(((2500, "inferred"), (300, "inferred"), (900, "inferred"), (350, "exact"))):
         report["run"]["pid"] = 100 + i
         report["contexts"][0].update(bytes=taken << 20, total_bytes=taken << 20, confidence=confidence)
+        for row in report["balances"]:
+            row.update(in_use_bytes=row["in_use_bytes"] + (taken << 20) - row["contexts"], contexts=taken << 20)
+            row.pop("contexts_inferred", None)
+            row.update({"contexts_inferred": taken << 20} if confidence == "inferred" else {})
         paths.append(os.path.join(TMP, "together-%d.json" % i))
         with open(paths[-1], "w", encoding="utf-8") as file:
             json.dump(report, file)
@@ -168,6 +172,37 @@ def contexts_together():
          "contexts of processes that start together count once", done.told())
     said = memshim("contexts", *paths).said
     fact("1.22 GiB taken for contexts" in said and "2.15 GiB more went meanwhile" in said, "contexts: the text tells others' apart", said.splitlines())
+    contexts_labelled(paths)
+    contexts_merged(paths)
+
+
+def contexts_labelled(paths):
+    """Where nothing says how much of it is others', each screen says that some of it may be."""
+    for path, told in ((paths[0], "at most 2.44 GiB for contexts"), (paths[3], ": 350.0 MiB for contexts")):
+        said = memshim("summary", path).said
+        fact(told in said, "summary of one: " + told, said.splitlines())
+    said = memshim("owners", paths[0]).said
+    fact("(of contexts 2.44 GiB at most: others' that began meanwhile may be in it)" in said, "so do the terms of what is in use", said.splitlines())
+    said = memshim("summary", *paths).said
+    fact("at most 300.0 MiB for contexts and modules, 2.15 GiB untracked" in said, "summary of several: what others took is untracked", said.splitlines())
+    fresh = run("kept", 1, 10, MEMSIM_CONTEXT="300M").load()
+    rows = [(row["contexts"], row.get("contexts_inferred")) for row in fresh["balances"]]
+    fact(rows and all(row == (300 << 20, 300 << 20) for row in rows), "a report says how much of it was inferred", rows)
+
+
+def contexts_merged(paths):
+    """A job report takes the least of its processes, however it was merged."""
+    names = [os.path.join(TMP, name) for name in ("together-all.json", "together-a.json", "together-b.json", "together-ab.json")]
+    for files, name in ((paths, names[0]), (paths[:1], names[1]), (paths[1:], names[2]), (names[1:3], names[3])):
+        memshim("merge", "-f", "-o", name, *files)
+    with open(names[0], "rb") as one, open(names[3], "rb") as other:
+        texts = one.read(), other.read()
+    job = json.loads(texts[0])
+    context, terms = job["contexts"][0], [(row["contexts"] >> 20, row["untracked"] >> 20) for row in job["balances"]]
+    fact((context["bytes"] >> 20, context.get("others_bytes", 0) >> 20) == (300, 2200) and set(terms) == {(300, 2200)},
+         "a job's contexts are as large as the least, and the rest is untracked", [context, terms])
+    fact(texts[0] == texts[1], "in any grouping", [len(text) for text in texts])
+    fact(memshim("validate", names[0]).status == 0, "and its equations hold", memshim("validate", names[0]).told())
 
 
 @case

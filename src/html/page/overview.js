@@ -51,7 +51,8 @@ const TERMS = [["requested", "allocated, from the pool"], ["rounding", "rounding
 
 function balanceTable(page) {
   const rows = page.report.list("balances").filter((row) => row.moment === "peak");
-  const line = (row, [key, words]) => [deviceName({ index: row.device, api: row.device_api || "cuda" }), words, bytes(row[key]),
+  const label = (row, key) => (key === "contexts" && asNumber(row.contexts_inferred) > 0 ? ", at most: others' that began meanwhile may be in it" : "");
+  const line = (row, [key, words]) => [deviceName({ index: row.device, api: row.device_api || "cuda" }), words + label(row, key), bytes(row[key]),
     shareText(asNumber(row[key]), asNumber(row.in_use_bytes))];
   return rows.length > 0 && table(`In use on the device at the moment when most was${rows.map((row) => `, ${timeText(row.t_ns)}`).slice(0, 1)}: `
     + "other figures of this page are of the peak allocated, which may be another moment", [["device", ""], ["held by", ""], ["bytes", "right"],
@@ -63,8 +64,9 @@ function balanceTable(page) {
 function contextsTable(page) {
   const rows = page.report.list("contexts"), shown = rows.slice(0, 30);
   return rows.length > 0 && [table("Driver overhead", [["kind", ""], ["device", ""], ["now", "right"], ["ever", "right"],
-    ["times", "right"], ["first touched by", "code"]],
+    ["others' meanwhile", "right"], ["times", "right"], ["first touched by", "code"]],
   shown.map((row) => [short(row.kind, 20), deviceName({ index: row.device, api: row.device_api || "cuda" }), bytes(row.bytes), bytes(row.total_bytes),
+    row.others_bytes ? bytes(row.others_bytes) : row.confidence === "inferred" ? "may be in it" : "none",
     number(row.total_count), short(chainText(row.stack_text) || row.api || "", 400)]), { id: "contexts" }),
   rows.length > shown.length && el("p", {}, `and ${rows.length - shown.length} more`)];
 }
