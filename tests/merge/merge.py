@@ -146,7 +146,7 @@ def main():
     fact(status == 0 and not error, "a job report is merged by itself", [status, error])
     fact([row["processes"] for row in job["job"]["groups"]] == [16] * 4, "each stage is a group", [job["job"]["groups"]])
     out = job["job"]["outliers"]
-    fact({row["rank"] for row in out} == {OUTLIER} and {row["figure"] for row in out} == {"peak_bytes", "reserved_bytes", "live_bytes", "leaked_bytes"}, "one stands out, and nobody else", out)
+    fact({row["rank"] for row in out} == {OUTLIER} and {row["figure"] for row in out} == {"peak_bytes", "live_bytes", "leaked_bytes"}, "one stands out, and nobody else", out)
     fact(all(job["job"]["sites"][row["site"]]["at"].startswith("stray at ") for row in out), "by its line", out)
     fact("rank 37 on node0004: leaked 48.0 MiB, its group's median 0 B; 48.0 MiB, elsewhere 0 B, by stray at /src/train.c:19 (cudaMalloc)" in text, "and the text says so", [text])
     wrong = figures(job, reports)
