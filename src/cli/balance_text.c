@@ -11,10 +11,14 @@
 static const struct {
     const char *key, *words;
 } terms[] = {
-    {"requested", "requested"},          {"rounding", "rounding"},
-    {"limbo", "free pending"},           {"cached", "free, in whole segments"},
-    {"stranded", "free, beside blocks"}, {"pinned", "freed, and shared"},
-    {"followed", "from the driver"},     {"contexts", "contexts and modules"},
+    {"requested", "allocated"},
+    {"rounding", "rounding"},
+    {"limbo", "pending (freed, still in use by the device)"},
+    {"cached", "inactive, in whole segments"},
+    {"stranded", "inactive, between blocks (fragmentation)"},
+    {"pinned", "shared (freed here, open elsewhere)"},
+    {"followed", "allocated, from the driver"},
+    {"contexts", "contexts and modules"},
     {"untracked", "untracked"},
 };
 
@@ -50,7 +54,7 @@ static void print_row(FILE *out, const json_t *row)
         fprintf(out, "                 (of contexts %s at most: others' that began meanwhile may be in it)\n",
                 ms_text_size(ms_report_int(row, "contexts_inferred")).text);
     if (ms_report_int(row, "driver_cached"))
-        fprintf(out, "                 (of what is free %s in the driver's own pools)\n",
+        fprintf(out, "                 (of what is inactive %s in the driver's own pools)\n",
                 ms_text_size(ms_report_int(row, "driver_cached")).text);
     if (ms_report_int(row, "driver_rounding"))
         fprintf(out, "                 (of rounding %s by the driver, in granules)\n",

@@ -18,7 +18,7 @@
 const char *const ms_check_kinds[MS_CHECK_KINDS] = {"process", "device", "owner", "phase", "class"};
 
 const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
-    [MS_CHECK_PEAK] = {"peak", "peak", "More memory was live at once than is allowed.", MS_CHECK_DEVICE,
+    [MS_CHECK_PEAK] = {"peak", "peak", "More memory was allocated at once than is allowed.", MS_CHECK_DEVICE,
                        OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE), "5%", false},
     [MS_CHECK_LEAK] = {"leak", "leaked", "More memory was never freed than is allowed.", MS_CHECK_PROCESS,
                        OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_CLASS),
@@ -26,8 +26,9 @@ const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
     [MS_CHECK_GROWTH] = {"growth", "growth", "Memory grew by more than is allowed.", MS_CHECK_PROCESS,
                          OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE),
                          "0%", false},
-    [MS_CHECK_FRAG] = {"frag", "stranded", "More free memory lay between live blocks than is allowed.",
-                       MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%", false},
+    [MS_CHECK_FRAG] = {"frag", "fragmentation",
+                       "More inactive memory lay between allocated blocks than is allowed.", MS_CHECK_DEVICE,
+                       OF(MS_CHECK_DEVICE), "5%", false},
     [MS_CHECK_RESERVED] = {"reserved", "reserved", "More memory was reserved than is allowed.",
                            MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%", false},
     [MS_CHECK_OOM] = {"oom", "out of memory", "There was no memory more often than is allowed.",

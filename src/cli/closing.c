@@ -85,7 +85,7 @@ static void print_peak(const struct ms_report *report)
     }
     fprintf(stderr, "peak %s", ms_text_size(peak).text);
     if (reserved) /* nothing is, where all memory is the vendor's */
-        fprintf(stderr, " live and %s reserved", ms_text_size(reserved).text);
+        fprintf(stderr, " allocated and %s reserved", ms_text_size(reserved).text);
     fprintf(stderr, " on %s%zu device%s", count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s");
 }
 

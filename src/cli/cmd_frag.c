@@ -227,7 +227,7 @@ int ms_cmd_frag(int argc, char **argv)
                                              .json = report_json,
                                              .columns = {{"pool", MS_FIGURE_BYTES},
                                                          {"at most", MS_FIGURE_BYTES},
-                                                         {"live", MS_FIGURE_BYTES},
+                                                         {"allocated", MS_FIGURE_BYTES},
                                                          {"free", MS_FIGURE_BYTES}},
                                              .after_path = "\n",
                                              .text = print_text};

@@ -206,7 +206,7 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
     ms_text_put_own(out, report, ms_report_int(row, "stack"));
     fputc('\n', out);
     ms_text_callers(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
-    fprintf(out, "  why: %s\n  %s were live", why(row), ms_text_size(ms_report_int(row, "live")).text);
+    fprintf(out, "  why: %s\n  %s were allocated", why(row), ms_text_size(ms_report_int(row, "live")).text);
     if (ms_report_int(row, "reserved"))
         fprintf(out, ", %s reserved for the pool", ms_text_size(ms_report_int(row, "reserved")).text);
     fprintf(out, ", the largest free piece %s\n", ms_text_size(ms_report_int(row, "largest_free")).text);

@@ -172,7 +172,7 @@ int ms_cmd_owners(int argc, char **argv)
         .close = close_owners,
         .figures = sum_up,
         .json = report_json,
-        .columns = {{"live", MS_FIGURE_BYTES}, {"owners", MS_FIGURE_COUNT}},
+        .columns = {{"allocated", MS_FIGURE_BYTES}, {"owners", MS_FIGURE_COUNT}},
         .after_path = ":\n",
         .text = print_text};
     struct owners_options options = {.top = 20};

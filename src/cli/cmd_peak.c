@@ -154,7 +154,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
     ms_text_put(out, ms_report_text(device, "api"));
     fprintf(out, " %" JSON_INTEGER_FORMAT "  ", ms_report_int(device, "index"));
     ms_text_put(out, ms_report_text(device, "name"));
-    fprintf(out, ": %s were live at its peak, after %s\n", ms_text_size(whole).text,
+    fprintf(out, ": %s were allocated at its peak, after %s\n", ms_text_size(whole).text,
             ms_text_duration(ms_report_int(device, "peak_ns")).text);
     for (size_t told = 0; at; at = peak->next[at], told++) {
         if (told < top) {

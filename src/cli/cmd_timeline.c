@@ -133,7 +133,7 @@ static void print_series(FILE *out, const struct scale *scale, const json_t *tim
     json_int_t columns[COLUMNS_MAX], most = fill(scale, times, ms_report_array(series, key), columns);
     bool bold = ms_text_bold(out);
 
-    put_label(out, key);
+    put_label(out, ms_text_word(key));
     fputs(bold ? colour : "", out);
     for (size_t c = 0; c < scale->columns; c++)
         put_bar(out, columns[c], most);
@@ -274,7 +274,7 @@ int ms_cmd_timeline(int argc, char **argv)
         .open = open_view,
         .close = close_view,
         .figures = sum_up,
-        .columns = {{"peak", MS_FIGURE_PEAK}, {"live", MS_FIGURE_BYTES}, {"no memory", MS_FIGURE_COUNT}},
+        .columns = {{"peak", MS_FIGURE_PEAK}, {"allocated", MS_FIGURE_BYTES}, {"no memory", MS_FIGURE_COUNT}},
         .after_path = ":\n",
         .text = print_text};
     struct timeline_options options = {.top = 10};

@@ -48,7 +48,7 @@ static void put_head(FILE *out, const struct ms_diff *diff)
             const struct ms_diff_row *row = &diff->devices[i];
 
             ms_text_column(out, value ? "" : row->name[1] ? row->name[1] : row->name[0], 9);
-            fprintf(out, "%-9s", ms_diff_values[value]);
+            fprintf(out, "%-9s", ms_text_word(ms_diff_values[value]));
             put_figures(out, row, (enum ms_diff_value)value);
             fputc('\n', out);
         }
@@ -72,7 +72,7 @@ void ms_diff_put_text(FILE *out, const struct ms_diff *diff, size_t top)
     size_t changed = 0, shown = 0;
 
     put_head(out, diff);
-    fprintf(out, "\n%s by %s:", ms_diff_values[diff->value], ms_diff_bys[diff->by]);
+    fprintf(out, "\n%s by %s:", ms_text_word(ms_diff_values[diff->value]), ms_diff_bys[diff->by]);
     for (unsigned state = 0; state < MS_DIFF_STATES; state++)
         fprintf(out, "%s %zu %s", state ? "," : "", diff->states[state], ms_diff_states[state]);
     fprintf(out, "\n%11s%11s%12s\n", "before", "after", "change");

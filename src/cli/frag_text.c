@@ -10,20 +10,28 @@
 #include "cli/load.h"
 #include "report/text.h"
 
-enum { BAR = 40, CELLS = 48, STACK_SHOWN = 4, OOM_KEPT = 64 /* by the record */ };
+/* A map has what is left of the line beside its figures, within bounds. */
+enum {
+    BAR = 12,
+    CELLS = 48,
+    CELLS_LEAST = 20,
+    FIGURES = 60,
+    STACK_SHOWN = 4,
+    OOM_KEPT = 64 /* by the record */
+};
 
 struct look {
-    const char *name, *colour, *meaning;
+    const char *key, *colour, *name;
 };
 
 /* The parts of the pool's memory, in the order in which they are shown. */
 static const struct look parts[] = {
-    {"requested", "\033[32m", "the program's live blocks"},
-    {"rounding", "\033[36m", "granted beyond what was asked for"},
-    {"limbo", "\033[33m", "freed, and the device may still use it"},
-    {"cached", "\033[34m", "free, in segments without a block"},
-    {"stranded", "\033[31m", "free, between blocks that are live"},
-    {"pinned", "\033[35m", "freed, and shared with others"},
+    {"requested", "\033[32m", "allocated"},
+    {"rounding", "\033[36m", "rounding"},
+    {"limbo", "\033[33m", "pending (free under way)"},
+    {"cached", "\033[34m", "inactive, whole segments"},
+    {"stranded", "\033[31m", "inactive, between blocks"},
+    {"pinned", "\033[35m", "shared with others"},
 };
 
 static const struct {
@@ -62,32 +70,32 @@ static void print_parts(FILE *out, const json_t *device)
                peak = ms_report_int(device, "peak_reserved_bytes");
     json_t *now = json_object_get(device, "reserved_parts"), *then = json_object_get(device, "peak_parts");
 
-    fprintf(out, "\n  %-10s %10s %6s  %-*s %10s %6s\n", "", "now", "", BAR, "", "as it grew", "");
+    fprintf(out, "\n  %-24s %10s %6s  %-*s %10s\n", "", "now", "", BAR, "", "as it grew");
     for (size_t i = 0; i < MS_ARRAY_LEN(parts); i++) {
-        json_int_t bytes = ms_report_int(now, parts[i].name), most = ms_report_int(then, parts[i].name);
+        json_int_t bytes = ms_report_int(now, parts[i].key), most = ms_report_int(then, parts[i].key);
 
-        fprintf(out, "  %-10s %10s %5.1f%%  ", parts[i].name, ms_text_size(bytes).text,
+        fprintf(out, "  %-24s %10s %5.1f%%  ", parts[i].name, ms_text_size(bytes).text,
                 share(bytes, reserved));
         print_bar(out, bytes, reserved, parts[i].colour);
-        fprintf(out, " %10s %5.1f%%   %s\n", ms_text_size(most).text, share(most, peak), parts[i].meaning);
+        fprintf(out, " %10s %5.1f%%\n", ms_text_size(most).text, share(most, peak));
     }
-    fprintf(out, "  %-10s %10s %6s  %*s %10s\n", "the pool", ms_text_size(reserved).text, "", BAR, "",
+    fprintf(out, "  %-24s %10s %6s  %*s %10s\n", "the pool", ms_text_size(reserved).text, "", BAR, "",
             ms_text_size(peak).text);
 }
 
 /* Where a piece begins; a report may say anything. */
-static int first_cell(double begin, double cell_bytes)
+static int first_cell(double begin, double cell_bytes, int count)
 {
     double cell = begin > 0 ? begin / cell_bytes : 0;
 
-    return cell < CELLS ? (int)cell : CELLS;
+    return cell < count ? (int)cell : count;
 }
 
 /* What fills most of a cell decides its letter; a live byte beats free ones only where it fills half. */
-static void print_map(FILE *out, const struct ms_frag_segment *segment)
+static void print_map(FILE *out, const struct ms_frag_segment *segment, int count)
 {
     double cells[CELLS][MS_FRAG_USES];
-    double cell_bytes = (double)segment->bytes / CELLS;
+    double cell_bytes = (double)segment->bytes / count;
     json_t *piece;
     size_t i;
     int last = -1;
@@ -103,7 +111,7 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
                   : !strcmp(state, "live") ? MS_FRAG_LIVE
                                            : MS_FRAG_LIMBO;
 
-        for (int c = first_cell(begin, cell_bytes); c < CELLS && c * cell_bytes < end; c++) {
+        for (int c = first_cell(begin, cell_bytes, count); c < count && c * cell_bytes < end; c++) {
             double from = c * cell_bytes > begin ? c * cell_bytes : begin;
             double to = (c + 1) * cell_bytes < end ? (c + 1) * cell_bytes : end;
 
@@ -111,7 +119,7 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
                 cells[c][use] += to - from;
         }
     }
-    for (int c = 0; c < CELLS; c++) {
+    for (int c = 0; c < count; c++) {
         int most = MS_FRAG_FREE;
 
         for (int use = 0; use < MS_FRAG_USES; use++)
@@ -127,30 +135,31 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment)
 static void print_segments(FILE *out, const struct ms_frag_device *device, size_t top)
 {
     char heading[128];
+    int cells = (int)ms_text_width(out) - FIGURES;
 
+    cells = cells > CELLS ? CELLS : cells < CELLS_LEAST ? CELLS_LEAST : cells;
     if (!device->segment_count || !top)
         return;
-    snprintf(heading, sizeof(heading), "  Segments, those that strand most first, %zu of %zu",
+    snprintf(heading, sizeof(heading), "  Segments, most fragmented first, %zu of %zu",
              device->segment_count < top ? device->segment_count : top, device->segment_count);
     ms_text_heading(out, heading);
-    fprintf(out, "  %-16s %-6s %10s %10s %7s %10s  %s\n", "address", "tier", "bytes", "live", "blocks", "gap",
-            "# live  - partly  . free  ~ limbo  ! pinned");
+    fputs("  # allocated  - partly  . inactive  ~ pending  ! shared\n", out);
+    fprintf(out, "  %-14s %-6s %9s %9s %5s %9s\n", "address", "tier", "bytes", "allocated", "count", "gap");
     for (size_t i = 0; i < device->segment_count && i < top; i++) {
         const struct ms_frag_segment *segment = &device->segments[i];
 
         fputs("  ", out);
-        ms_text_column(out, ms_report_text(segment->json, "address"), 16);
+        ms_text_column(out, ms_report_text(segment->json, "address"), 14);
         fputc(' ', out);
         ms_text_column(out, ms_report_text(segment->json, "tier"), 6);
-        fprintf(out, " %10s %10s %7" JSON_INTEGER_FORMAT " %10s  ", ms_text_size(segment->bytes).text,
+        fprintf(out, " %9s %9s %5" JSON_INTEGER_FORMAT " %9s ", ms_text_size(segment->bytes).text,
                 ms_text_size(segment->uses[MS_FRAG_LIVE]).text, segment->blocks,
                 ms_text_size(segment->largest_gap).text);
-        print_map(out, segment);
+        print_map(out, segment, cells);
         fputc('\n', out);
     }
     if (device->unknown)
-        fputs("  ? is what lies between live blocks of a record that was recovered, or of a trace: free, in "
-              "limbo, or rounding\n",
+        fputs("  ? lies between blocks of a recovered record, or of a trace: inactive, pending or rounding\n",
               out);
 }
 
@@ -159,7 +168,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const struc
 {
     if (!device->holder_count || !top || device->holders[0].stranded <= 0)
         return;
-    ms_text_heading(out, "  Who holds the segments that strand memory");
+    ms_text_heading(out, "  Who holds the fragmented segments");
     for (size_t i = 0; i < device->holder_count && i < top && device->holders[i].stranded > 0; i++) {
         const struct ms_frag_holder *holder = &device->holders[i];
         json_t *site = ms_report_site(report, holder->site);
@@ -198,11 +207,11 @@ static void print_oom(FILE *out, const json_t *oom, json_int_t total)
     fputc('\n', out);
     print_amount(out, "asked for", ms_report_int(oom, "requested"), total, "\033[35m",
                  "by the call that failed");
-    print_amount(out, "live", ms_report_int(oom, "live"), total, "\033[32m", "the program's blocks");
+    print_amount(out, "allocated", ms_report_int(oom, "live"), total, "\033[32m", "the program's blocks");
     print_amount(out, "the pool", ms_report_int(oom, "reserved"), total, "\033[34m",
-                 "reserved for it, what is live in it included");
+                 "reserved for it in all");
     print_amount(out, "in a piece", ms_report_int(oom, "largest_free"), total, "\033[31m",
-                 "the largest that was free, in the pool or on the device");
+                 "the largest that was free");
 }
 
 /* The last of those of this device: the program went on after the others. */
@@ -261,13 +270,14 @@ static void print_then(FILE *out, const struct ms_report *report, const struct m
         return;
     }
     fprintf(
-        out, "  %s, after %s: %s live in %zu blocks, %s of it in %zu segment%s that are there to the end\n",
+        out,
+        "  %s, after %s: %s allocated in %zu blocks, %s of it in %zu segment%s that are there to the end\n",
         names[frag->moment.kind], ms_text_duration(then->ns).text, ms_text_size(then->live).text, then->count,
         ms_text_size(then->placed).text, device->segment_count, device->segment_count == 1 ? "" : "s");
     if (then->count > then->placed_count)
         fprintf(out, "  the other %zu lay in what was given back since, or beside the pool\n",
                 then->count - then->placed_count);
-    print_free(out, device, "not live");
+    print_free(out, device, "not allocated");
     print_segments(out, device, top);
     print_holders(out, report, device, top);
 }
@@ -280,7 +290,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
 
     print_name(out, device);
     if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
-        fprintf(out, "  nothing was served from the pool; %s of followed memory are live\n",
+        fprintf(out, "  nothing was served from the pool; %s of followed memory are allocated\n",
                 ms_text_size(ms_report_int(device->json, "followed_bytes")).text);
         print_last_oom(out, report, device);
         return;
@@ -291,7 +301,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
             ms_text_size(ms_report_int(device->json, "reserved_bytes")).text, device->segment_count,
             device->segment_count == 1 ? "" : "s",
             ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made, saved);
-    print_free(out, device, "free");
+    print_free(out, device, "inactive");
     print_parts(out, device->json);
     print_last_oom(out, report, device);
     print_segments(out, device, top);

@@ -7,7 +7,8 @@
 #include "cli/job.h"
 #include "report/text.h"
 
-static const char *const titles[MS_JOB_FIGURES] = {"peak", "live", "leaked", "reserved", "calls", "growth"};
+static const char *const titles[MS_JOB_FIGURES] = {"peak",     "allocated", "leaked",
+                                                   "reserved", "calls",     "growth"};
 
 /* "rank 17", or "process 4711". */
 static struct ms_text_number name_of(const struct ms_job_rank *rank)
@@ -32,16 +33,16 @@ static void put_figures(FILE *out, const struct ms_job *job)
 {
     uint32_t *order = calloc(job->rank_count + 1, sizeof(*order)), rows[3];
 
-    fprintf(out, "%-9s%28s%28s%28s\n", "", "least", "median", "most");
+    fprintf(out, "%-9s %10s%23s%23s\n", "", "least", "median", "most");
     for (unsigned figure = 0; order && figure < MS_JOB_FIGURES; figure++) {
         json_int_t median = ms_job_spread_of(job, (enum ms_job_figure)figure, order, rows);
 
-        fprintf(out, "%-9s", titles[figure]);
+        fprintf(out, "%-9s ", titles[figure]);
         for (unsigned i = 0; i < 3; i++) {
             const struct ms_job_rank *rank = &job->ranks[rows[i]];
             json_int_t value = i == 1 ? median : rank->figures[figure];
 
-            fprintf(out, "%12s %-15s", figure_of((enum ms_job_figure)figure, value).text,
+            fprintf(out, "%10s %-12s", figure_of((enum ms_job_figure)figure, value).text,
                     value == rank->figures[figure] ? name_of(rank).text : "");
         }
         fputc('\n', out);

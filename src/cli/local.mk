@@ -7,7 +7,7 @@ CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/parse.h src/re
 	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c src/cli/args.c src/cli/output.c \
-	src/cli/load.h src/cli/load.c src/cli/reading.c src/cli/many.h src/cli/many.c src/cli/leaks.h src/cli/leaks.c src/cli/closing.h src/cli/closing.c src/cli/calls.h src/cli/calls.c src/cli/next.h src/cli/next.c src/cli/summary.h src/cli/summary_screen.c src/cli/summary_waste.c src/cli/summary_job.c src/cli/summary_text.c src/cli/summary_oom.c \
+	src/cli/load.h src/cli/load.c src/cli/reading.c src/cli/many.h src/cli/many.c src/cli/leaks.h src/cli/leaks.c src/cli/closing.h src/cli/closing.c src/cli/calls.h src/cli/calls.c src/cli/wrap.h src/cli/wrap.c src/cli/next.h src/cli/next.c src/cli/summary.h src/cli/summary_screen.c src/cli/summary_waste.c src/cli/summary_job.c src/cli/summary_text.c src/cli/summary_oom.c \
 	src/cli/child.h src/cli/child.c src/cli/displaced.h src/cli/displaced.c src/cli/rundir.h src/cli/rundir.c src/cli/preload.h src/cli/preload.c src/cli/see_through.h src/cli/see_through.c src/cli/see_through.def src/cli/outcome.h src/cli/outcome.c \
 	src/cli/elf.h src/cli/elf.c src/cli/closure.h src/cli/closure.c \
 	src/cli/doctor.h src/cli/doctor_machine.c src/cli/doctor_program.c src/cli/doctor_run.c src/cli/doctor_text.c \

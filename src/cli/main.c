@@ -2,10 +2,13 @@
  *
  * Floor 5. Owns the tables made from cmds.def. */
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
+#include "cli/wrap.h"
 
 const char ms_cli_prefix[] = "memshim ";
 
@@ -67,6 +70,20 @@ static void outlive_limits(void)
         signal(SIGXFSZ, go_on);
 }
 
+/* The verbs that print for people. The others write what programs read, or keep the terminal for themselves.
+ */
+static bool is_screen(const char *name)
+{
+    static const char *const screens[] = {"summary", "leaks",    "findings", "peak",   "owners",   "tree",
+                                          "frag",    "contexts", "oom",      "phases", "timeline", "diff",
+                                          "merge",   "check",    "doctor",   "env",    "help",     "clean"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(screens); i++)
+        if (!strcmp(screens[i], name))
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     const struct ms_verb *verb;
@@ -86,5 +103,7 @@ int main(int argc, char **argv)
         refuse(argv[1]);
         return MS_EXIT_USAGE;
     }
+    if (is_screen(verb->name))
+        ms_wrap_screen();
     return verb->run(argc - 1, argv + 1);
 }

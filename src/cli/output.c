@@ -12,10 +12,11 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/wrap.h"
 #include "report/text.h"
 
 static struct {
-    char path[PATH_MAX];            /* "": standard output, or a device */
+    char path[PATH_MAX]; /* "": standard output, or a device */
     char temporary[PATH_MAX + 32];
     enum ms_file_place place;
 } output;
@@ -145,10 +146,12 @@ void ms_cli_discard_output(FILE *out)
 int ms_cli_close_output(FILE *out)
 {
     struct stat written = {.st_ino = 0};
-    bool failed = ferror(out) || fflush(out) != 0 || fstat(fileno(out), &written) < 0;
+    bool failed = ferror(out) || fflush(out) != 0 || fstat(ms_text_fd(out), &written) < 0;
     int error = errno;
 
-    if (out != stdout)
+    if (out == stdout)
+        ms_wrap_end();
+    else
         failed = fclose(out) != 0 || failed;
     if (failed) {
         ms_cli_error("cannot write %s: %s", *output.path ? output.path : "the output", strerror(error));

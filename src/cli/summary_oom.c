@@ -74,7 +74,7 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
         ms_text_put(out, cause);
         fputc(')', out);
     }
-    fprintf(out, "; %s were live", ms_text_size(ms_report_int(row, "live")).text);
+    fprintf(out, "; %s were allocated", ms_text_size(ms_report_int(row, "live")).text);
     if (ms_report_int(row, "reserved"))
         fprintf(out, ", %s reserved for the pool, the largest free piece %s",
                 ms_text_size(ms_report_int(row, "reserved")).text,

@@ -177,7 +177,7 @@ static void print_devices(FILE *out, const struct ms_report *report)
         return;
     }
     ms_text_heading(out, "Devices");
-    fprintf(out, "  %-8s %10s %13s %10s %8s %10s %10s  %s\n", "device", "peak live", "peak reserved", "live",
+    fprintf(out, "  %-8s %10s %13s %10s %8s %10s %10s  %s\n", "device", "peak", "peak reserved", "allocated",
             "blocks", "leaked", "memory", "name");
     ms_report_leaked(report, leaked);
     held = held_open(report);
@@ -204,7 +204,8 @@ static void print_parts(FILE *out, const char *when, const json_t *parts)
 
     fprintf(out, "    %-10s", when);
     for (size_t i = 0; i < MS_ARRAY_LEN(names); i++)
-        fprintf(out, "%s%s %s", i ? ", " : "  ", names[i], ms_text_size(ms_report_int(parts, names[i])).text);
+        fprintf(out, "%s%s %s", i ? ", " : "  ", ms_text_word(names[i]),
+                ms_text_size(ms_report_int(parts, names[i])).text);
     fputc('\n', out);
 }
 
@@ -222,7 +223,7 @@ static void print_streams(FILE *out, const struct ms_report *report)
         if (!headed) {
             ms_text_heading(out, "In the order of streams");
             fprintf(out, "  %-9s %7s %10s %10s %12s %8s %12s %9s %8s %11s\n", "pool", "streams", "reserved",
-                    "limbo", "used again", "new", "freed across", "borrowed", "behind", "limbo waits");
+                    "pending", "used again", "new", "freed across", "borrowed", "behind", "waits");
         }
         headed = true;
         fputs("  ", out);
@@ -280,7 +281,7 @@ static void print_other_memory(FILE *out, const struct ms_report *report)
     if (!json_array_size(rows))
         return;
     ms_text_heading(out, "Memory of no device");
-    fprintf(out, "  %10s %10s %8s  %s\n", "peak", "live", "blocks", "kind");
+    fprintf(out, "  %10s %10s %8s  %s\n", "peak", "allocated", "blocks", "kind");
     json_array_foreach (rows, i, row) {
         fprintf(out, "  %10s %10s %8" JSON_INTEGER_FORMAT "  ",
                 ms_text_size(ms_report_int(row, "peak_live_bytes")).text,
@@ -294,7 +295,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
 {
     json_int_t device = ms_report_int(site, "device"), count = ms_report_int(site, "total_count");
 
-    fprintf(out, "  %s at peak, %s live, %s in %" JSON_INTEGER_FORMAT " call%s of ",
+    fprintf(out, "  %s at peak, %s at the end, %s in %" JSON_INTEGER_FORMAT " call%s of ",
             ms_text_size(ms_report_int(site, "at_peak_bytes")).text,
             ms_text_size(ms_report_int(site, "live_bytes")).text,
             ms_text_size(ms_report_int(site, "total_bytes")).text, count, count == 1 ? "" : "s");

@@ -75,7 +75,7 @@ static void put_sites(const struct listing *listing, const struct ms_report *rep
         }
     }
     if (!shown)
-        fputs("nothing is live\n", listing->out);
+        fputs("nothing is allocated\n", listing->out);
     if (left)
         fprintf(listing->out, "and %zu more\n", left);
     free(sites);

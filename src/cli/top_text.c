@@ -21,10 +21,10 @@ static const struct {
     int width; /* below 0: to the left */
     unsigned need;
 } columns_of[COLUMNS] = {
-    [PID] = {"PID", 7, 9},       [RANK] = {"RANK", 4, 6},  [DEVICE] = {"DEVICE", -7, 9},
-    [LIVE] = {"LIVE", 10, 9},    [PEAK] = {"PEAK", 10, 8}, [RESERVED] = {"RESERVED", 10, 7},
-    [LIMBO] = {"LIMBO", 10, 2},  [FULL] = {"OF", 10, 1},   [BLOCKS] = {"BLOCKS", 8, 3},
-    [RATE] = {"ALLOCS/S", 9, 5}, [OOMS] = {"OOMS", 4, 4},  [PHASE] = {"PHASE", -14, 2},
+    [PID] = {"PID", 7, 9},         [RANK] = {"RANK", 4, 6},  [DEVICE] = {"DEVICE", -7, 9},
+    [LIVE] = {"ALLOCATED", 10, 9}, [PEAK] = {"PEAK", 10, 8}, [RESERVED] = {"RESERVED", 10, 7},
+    [LIMBO] = {"PENDING", 10, 2},  [FULL] = {"OF", 10, 1},   [BLOCKS] = {"BLOCKS", 8, 3},
+    [RATE] = {"ALLOCS/S", 9, 5},   [OOMS] = {"OOMS", 4, 4},  [PHASE] = {"PHASE", -14, 2},
 };
 
 /* Whether a column is shown in a line of so many. */
@@ -105,7 +105,7 @@ void ms_top_put_sum(FILE *out, const struct ms_top *top)
         live += top->rows[i].live_bytes;
         reserved += top->rows[i].reserved_bytes;
     }
-    fprintf(out, "%zu process%s, %s live, %s reserved", top->processes, top->processes == 1 ? "" : "es",
+    fprintf(out, "%zu process%s, %s allocated, %s reserved", top->processes, top->processes == 1 ? "" : "es",
             ms_text_size((json_int_t)live).text, ms_text_size((json_int_t)reserved).text);
     if (top->left_out)
         fprintf(out, ", %zu not shown", top->left_out);

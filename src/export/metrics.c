@@ -41,7 +41,7 @@ struct ms_metrics {
     struct ms_names processes; /* the labels of all */
 };
 
-#define OWNER_PEAK_HELP "What an owner held when most of the device was live."
+#define OWNER_PEAK_HELP "What an owner held when most of the device was allocated."
 
 /* A backslash, a quote and the end of a line are escaped; what is no UTF-8 becomes U+FFFD. No value is long.
  */
@@ -156,7 +156,8 @@ static void put_devices(struct ms_metrics *metrics)
     } rows[] = {
         {"total_bytes", "memshim_device_memory_bytes", "gauge", "Memory of the device."},
         {"live_bytes", "memshim_device_live_bytes", "gauge", "Bytes allocated and not freed."},
-        {"peak_live_bytes", "memshim_device_peak_live_bytes", "gauge", "The most that was live at one time."},
+        {"peak_live_bytes", "memshim_device_peak_live_bytes", "gauge",
+         "The most that was allocated at one time."},
         {"held_bytes", "memshim_device_reserved_bytes", "gauge",
          "What the program has of the device: the pool's memory, and what the vendor made."},
         {"peak_held_bytes", "memshim_device_peak_reserved_bytes", "gauge",

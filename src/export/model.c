@@ -35,7 +35,7 @@ struct ms_model_parts {
 
 const struct ms_value_name ms_value_names[MS_VALUES] = {
     [MS_VALUE_PEAK] = {"peak", "At peak", "bytes"},
-    [MS_VALUE_LIVE] = {"live", "Live at the end", "bytes"},
+    [MS_VALUE_LIVE] = {"live", "Allocated at the end", "bytes"},
     [MS_VALUE_LEAKED] = {"leaked", "Leaked", "bytes"},
     [MS_VALUE_TOTAL] = {"total", "Allocated in total", "bytes"},
     [MS_VALUE_COUNT] = {"count", "Allocations", "allocations"},

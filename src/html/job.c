@@ -38,7 +38,7 @@ static json_t *spread_row(const struct ms_report *report, const char *name, cons
 static const struct {
     const char *key, *name;
 } figures[] = {{"peak_bytes", "peak"},
-               {"live_bytes", "live at the end"},
+               {"live_bytes", "allocated at the end"},
                {"leaked_bytes", "leaked"},
                {"reserved_bytes", "reserved at most"},
                {"growth_bytes", "grew by"}};

@@ -44,8 +44,8 @@ static void tell(struct ms_finder *finder, const json_t *row, size_t times)
     if (line && holder)
         found = ms_finding_add(
             finder, "out_of_memory", ms_report_int(row, "requested"), NULL,
-            ms_finding_text("%s of %s failed%s: %s were live%s%s", ms_report_text(row, "api"), asked, often,
-                            ms_text_size(ms_report_int(row, "live")).text,
+            ms_finding_text("%s of %s failed%s: %s were allocated%s%s", ms_report_text(row, "api"), asked,
+                            often, ms_text_size(ms_report_int(row, "live")).text,
                             *ms_report_text(row, "cause") ? ", cause " : "", ms_report_text(row, "cause")),
             ms_finding_text("look at memshim oom, which says what would have made it fit what %s asked for%s",
                             line, holder));

@@ -116,7 +116,7 @@ static void tell_phase(struct ms_finder *finder, const struct ms_found *found)
     if (line)
         ms_finding_add(finder, "growth", found->bytes, site,
                        ms_finding_text("each of %" JSON_INTEGER_FORMAT
-                                       " phases \"%.64s\" left more live than it found: %s in all",
+                                       " phases \"%.64s\" left more allocated than it found: %s in all",
                                        ms_report_int(device, "count"), ms_report_text(found->of, "name"),
                                        ms_text_size(found->bytes).text),
                        ms_finding_text("look at what such a phase keeps; most was held by %s", line));
@@ -406,7 +406,7 @@ static void look_at_library(struct ms_finder *finder, const json_t *site, const 
     line = ms_finding_line(finder->report, last->most, "the program");
     if (line)
         ms_finding_add(finder, "late_library_memory", bytes, site,
-                       ms_finding_text("%.40s took %s for itself when %s were live already", owner,
+                       ms_finding_text("%.40s took %s for itself when %s were allocated already", owner,
                                        ms_text_size(bytes).text, ms_text_size(last->sum).text),
                        ms_finding_text("call %.40s once before %s fills the device", owner, line));
     free(line);

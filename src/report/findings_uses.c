@@ -69,7 +69,7 @@ static void look_at_idle(struct ms_finder *finder, const json_t *row)
         confide(
             ms_finding_add(finder, rules[rule].rule, falls, site,
                            ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
-                                           " block%s %s when most was live; without that the peak would "
+                                           " block%s %s when most was allocated; without that the peak would "
                                            "be %s lower",
                                            ms_text_size(bytes).text, ms_report_text(site, "api"), count,
                                            count == 1 ? "" : "s", rules[rule].what, ms_text_size(falls).text),

@@ -133,7 +133,7 @@ static bool write_pool_findings(struct ms_out *out, int device, const struct ms_
         const char *rule, *text, *advice;
         uint64_t bytes;
     } rules[] = {
-        {"stranded_memory", "were free between live blocks",
+        {"stranded_memory", "were inactive between allocated blocks",
          "`memshim frag` says whose blocks hold it: free them together; or set MEMSHIM_BACKING=vmm, which "
          "uses what is free wherever it lies, for more calls to the driver (memshim diff has both)",
          is_preallocated() ? 0 : pool->peak_parts.stranded},
@@ -167,17 +167,18 @@ struct share {
 static void find_shares(const struct ms_parts *parts, struct share shares[5])
 {
     const struct share all[5] = {
-        {"limbo (freed, and the device could still use it)",
+        {"pending (freed, and the device could still use it)",
          "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
          parts->limbo},
-        {"cached (freed, and kept for what comes)", "MEMSHIM_KEEP says how much may be kept", parts->cached},
-        {"stranded (free between live blocks)",
+        {"inactive in whole segments (kept for what comes)", "MEMSHIM_KEEP says how much may be kept",
+         parts->cached},
+        {"inactive between allocated blocks (fragmentation)",
          "`memshim frag` says whose blocks hold it; MEMSHIM_BACKING=vmm uses it wherever it lies, for more "
          "calls to the driver",
          parts->stranded},
         {"rounding (granted beyond what was asked for)", "ask for one large block and divide it",
          parts->rounding},
-        {"pinned (freed, and shared with others)", "whoever opened it has to close it", parts->pinned},
+        {"shared (freed here, and open elsewhere)", "whoever opened it has to close it", parts->pinned},
     };
     for (unsigned i = 0; i < 5; i++) {
         unsigned at = i;
@@ -197,10 +198,10 @@ static void write_reserved_finding(struct ms_out *out, int device, const struct 
     if (reserved <= live + live / RESERVED_SHARE + RESERVED_ROOM)
         return;
     find_shares(&of->pool.peak_parts, shares);
-    int used = snprintf(message, sizeof message,
-                        "the pool held %s at most, and %s were live at most: when it held most, %s were %s",
-                        size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text,
-                        shares[0].what);
+    int used = snprintf(
+        message, sizeof message,
+        "the pool held %s at most, and %s were allocated at most: when it held most, %s were %s",
+        size_text(reserved).text, size_text(live).text, size_text(shares[0].bytes).text, shares[0].what);
     for (unsigned i = 1;
          i < 5 && shares[i].bytes >= (reserved - live) / RESERVED_SHARE && used < (int)sizeof message; i++)
         used += snprintf(message + used, sizeof message - (size_t)used, ", %s %s",

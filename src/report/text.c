@@ -34,6 +34,19 @@ struct ms_text_number ms_text_size(json_int_t bytes)
     return number;
 }
 
+const char *ms_text_word(const char *key)
+{
+    static const char *const words[][2] = {
+        {"live", "allocated"},  {"requested", "allocated"}, {"limbo", "pending"},
+        {"cached", "inactive"}, {"stranded", "fragmented"}, {"pinned", "shared"},
+    };
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(words); i++)
+        if (!strcmp(words[i][0], key))
+            return words[i][1];
+    return key;
+}
+
 struct ms_text_number ms_text_duration(json_int_t ns)
 {
     struct ms_text_number number;
@@ -53,12 +66,24 @@ struct ms_text_number ms_text_duration(json_int_t ns)
     return number;
 }
 
+static FILE *terminal;
+
+void ms_text_set_terminal(FILE *wrapped)
+{
+    terminal = wrapped;
+}
+
+int ms_text_fd(FILE *out)
+{
+    return out && out == terminal ? STDOUT_FILENO : fileno(out);
+}
+
 bool ms_text_bold(FILE *out)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
 
-    return isatty(fileno(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+    return isatty(ms_text_fd(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb");
 }
 
 void ms_text_heading(FILE *out, const char *text)
@@ -154,7 +179,7 @@ size_t ms_text_width(FILE *out)
     struct winsize size;
     long width = 80;
 
-    if (isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+    if (isatty(ms_text_fd(out)) && ioctl(ms_text_fd(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
         width = size.ws_col;
     else if (columns && strtol(columns, NULL, 10) > 0)
         width = strtol(columns, NULL, 10);

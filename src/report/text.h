@@ -31,6 +31,14 @@ size_t ms_text_put(FILE *out, const char *text);
 void ms_text_column(FILE *out, const char *text, size_t columns);
 /** The same in at most so many columns: what is longer ends in "...". Returns how many were used. */
 size_t ms_text_cut(FILE *out, const char *text, size_t columns);
+/** The word of the screens for a key of the report that has another: "allocated" of live, "pending" of limbo;
+ * else the key itself. docs/glossary.md has them. */
+const char *ms_text_word(const char *key);
+
+/** `wrapped` writes to the terminal that standard output is. */
+void ms_text_set_terminal(FILE *wrapped);
+/** Its descriptor, or what ms_text_set_terminal() said of it. */
+int ms_text_fd(FILE *out);
 /** How many columns `out` has: a terminal's own, else what COLUMNS says, else 80; 40 to 1000. */
 size_t ms_text_width(FILE *out);
 /** Whether what is printed is read in UTF-8, by LC_ALL, LC_CTYPE or LANG. */

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """What the command says of small programs shaped after public reports: their first screen, and what it sends on to."""
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
@@ -312,6 +316,62 @@ def alike():
     fact(job["figures"]["peak_bytes"]["median"] == 174 << 20, "and in JSON", [job["figures"]])
 
 
+def on_terminal(*arguments):
+    """What a terminal of 80 columns is sent, without colours."""
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen([MEMSHIM, *arguments], env=dict(os.environ, TERM="xterm"), stdout=there, stderr=subprocess.DEVNULL) as process:
+        os.close(there)
+        said = b""
+        try:
+            while more := os.read(here, 1 << 16):
+                said += more
+        except OSError:  # the other side is closed
+            pass
+        process.wait(60)
+    os.close(here)
+    return re.sub(r"\033\[[0-9;]*m", "", said.decode()).replace("\r\n", "\n")
+
+
+def narrow():
+    """On a terminal of 80 columns no line of any screen is longer, but for a word that is; what is piped is a line for each row."""
+    followed("narrow.json", "wanting", "few", options=["-q"], MEMSIM_MEMORY="2G")
+    followed("full.json", "wanting", "exit", options=["-q"], MEMSIM_MEMORY="2G")
+    followed("pool.json", "policy", "pending", options=["-q"], MEMSIM_MEMORY="2G", MEMSHIM_LIMBO="none")
+    names = ["narrow.json", "full.json", "pool.json"]
+    for verb in (["summary"], ["summary", "--all"], ["leaks"], ["findings"], ["peak"], ["owners"], ["tree"], ["frag"], ["contexts"], ["oom"],
+                 ["phases"], ["timeline"], ["check", "--max-leak", "0", "--max-frag", "0", "--max-oom", "0"]):
+        for name in names:
+            text = on_terminal(*verb, name)
+            wide = [line for line in text.splitlines() if len(line) > 80 and " " in line.strip()]
+            fact(text and not wide, "memshim %s %s: 80 columns hold" % (" ".join(verb), name), wide)
+    for words in (["diff", *names[:2]], ["merge", *names], ["summary", *names], ["frag", *names], ["leaks", *names], ["env"], ["help"], ["help", "run"],
+                  ["help", "check"], ["doctor"], ["clean", "--dry-run"], ["top", "-n", "1"]):
+        text = on_terminal(*words)
+        wide = [line for line in text.splitlines() if len(line) > 80 and " " in line.strip()]
+        fact(not wide, "memshim %s: 80 columns hold" % " ".join(words), wide)
+    fact(json.loads(on_terminal("summary", "--json", "narrow.json")) == json.loads(command("summary", "--json", "narrow.json").stdout), "JSON stays as it is", [])
+    piped = command("summary", "narrow.json").stdout
+    fact(on_terminal("summary", "narrow.json").split() == piped.split() and max(map(len, piped.splitlines())) > 80, "piped it has the same words, a line for each row", [piped])
+    said = command("frag", "pool.json").stdout
+    fact(max(map(len, said.splitlines())) <= 120, "frag keeps to 120 when piped", [said])
+
+
+def words():
+    """The screens have one word for one thing: none of those that are only keys of JSON."""
+    followed("words.json", "policy", "pending", options=["-q"], MEMSIM_MEMORY="2G", MEMSHIM_LIMBO="none")
+    followed("full.json", "wanting", "exit", options=["-q"], MEMSIM_MEMORY="2G")
+    for verb in (["summary"], ["summary", "--all"], ["leaks"], ["findings"], ["peak"], ["owners"], ["frag"], ["oom"], ["timeline"], ["check", "--max-frag", "0"]):
+        for name in ("words.json", "full.json"):
+            said = re.sub(r"MEMSHIM_\w+|\w+_memory|reserved_far_above_live|--\S+", "", command(*verb, name).stdout)
+            found = re.findall(r"\b(?:live|limbo|stranded|strands?|cached|requested)\b", said)
+            fact(said and not found, "memshim %s %s: no word of JSON's" % (" ".join(verb), name), found + [said])
+    diff = command("diff", "words.json", "full.json").stdout
+    fact("allocated" in diff and "live" not in diff, "nor diff's", [diff])
+
+
+words()
+narrow()
 alike()
 shrinking()
 priced()

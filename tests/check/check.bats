@@ -43,7 +43,7 @@ failed() {
     failed 1 "growth of phase grow: 8.0 MiB, allowed 7.0 MiB"
     grep -q "8.0 MiB by grow_by at .*check_user.c:[0-9]*" out.txt
     try check --max-frag $((stranded - 1)) a.json
-    failed 1 "stranded of device 0"
+    failed 1 "fragmentation of device 0"
     try check --max-reserved $((reserved - 1)) a.json
     failed 1 "reserved of device 0"
     try check --max-peak phase=63M --max-peak owner:program=1M --max-leak device:0=0 a.json
@@ -60,7 +60,7 @@ failed() {
     failed 1 "120.0 MiB, allowed 81.9 MiB"
     sed 's/"peak_reserved_bytes": 0/"peak_reserved_bytes": 1000000/; s/"stranded": 0/"stranded": 37748737/' "$data/train.json" >f.json
     try check --max-frag 30% f.json
-    failed 1 "stranded of device 0"
+    failed 1 "fragmentation of device 0"
     try check --max-frag 31% f.json
     [ "$status" -eq 0 ]
 }

@@ -65,7 +65,7 @@ END
     same 1000
     try frag --trace r.trace r.json
     [ "$status" -eq 0 ]
-    [[ $out == *"at the peak, after "*" live in "*" blocks, "*"there to the end"*"Segments, those that strand most first"*"Who holds the segments"* ]]
+    [[ $out == *"at the peak, after "*" allocated in "*" blocks, "*"there to the end"*"Segments, most fragmented first"*"Who holds the fragmented segments"* ]]
     absent grep -q 'as it grew' out.txt
     try frag --trace r.trace --at oom r.json
     [[ $out == *"there always was memory"* ]]

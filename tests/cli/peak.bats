@@ -7,7 +7,7 @@ load helpers
     try peak "$data/train.json"
     [ "$status" -eq 0 ]
     [ -z "$err" ]
-    [[ $out == "cuda 0  Simulated GPU: 120.0 MiB were live at its peak, after 1.5 s"* ]]
+    [[ $out == "cuda 0  Simulated GPU: 120.0 MiB were allocated at its peak, after 1.5 s"* ]]
     [[ $out == *"  64.0 MiB, 53.3%, cudaMalloc, by the program, in make_weights at /src/train.c:41"*"  55.0 MiB, 45.8%, cudaMallocAsync"*"  1.0 MiB, 0.8%, "*"libstripped.so+0x7f10"* ]]
     try peak -n 1 "$data/train.json"
     [ "$(tail -n 1 out.txt)" = "  ... and 56.0 MiB at 2 more sites" ]
@@ -31,7 +31,7 @@ report["sites"] = []
 json.dump(dict(report, leaks=[], findings=[], oom=[]), open("none.json", "w"))
 END
     try peak two.json
-    grep -qx 'cuda 1  Simulated GPU: 4.0 KiB were live at its peak, after 7.0 us' out.txt
+    grep -qx 'cuda 1  Simulated GPU: 4.0 KiB were allocated at its peak, after 7.0 us' out.txt
     [ "$(grep -c '100.0%' out.txt)" -eq 1 ]
     absent grep -q '8.0 KiB' out.txt
     try peak none.json

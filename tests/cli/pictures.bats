@@ -91,13 +91,13 @@ END
     COLUMNS=40 LC_ALL=C try timeline time.json
     [ "$status" -eq 0 ]
     [[ $(sed -n 1p out.txt) == "cuda 0  Simulated GPU: 120.0 MiB at most, after 1.5 s" ]]
-    [ "$(sed -n '2,3p' out.txt)" = "  live        ..::--++**##@@  64 B
+    [ "$(sed -n '2,3p' out.txt)" = "  allocated   ..::--++**##@@  64 B
   reserved  @@@@@@@@@@@@@@@@  64 B" ]
     grep -qxE '  no memory  {15,17}!  1 time' out.txt
     grep -qE '^  a phas\.\.\. +={8}  64 B$' out.txt
     absent grep -q "$(printf '\033')" out.txt
     COLUMNS=40 LC_ALL=C.UTF-8 try timeline time.json
-    grep -q '^  live .*▁.*▄.*█  64 B$' out.txt
+    grep -q '^  allocated .*▁.*▄.*█  64 B$' out.txt
     try timeline "$data/train.json"
     [ "$out" = "nothing was recorded over time" ]
 }

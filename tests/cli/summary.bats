@@ -56,7 +56,7 @@ END
     [[ $out == "./train --steps 10"* ]]
     [[ $out == *"process 4242 on node1, rank 3, 3.2 s, ended by exit (0)"* ]]
     [[ $out == *"cuda 0 "*"120.0 MiB"*"3.0 MiB"*"3.0 MiB"*"8.00 GiB  Simulated GPU"* ]]
-    [[ $out == *"64.0 MiB at peak, 2.0 MiB live, 64.0 MiB in 3 calls of cudaMalloc, device 0"*"make_weights at /src/train.c:41"* ]]
+    [[ $out == *"64.0 MiB at peak, 2.0 MiB at the end, 64.0 MiB in 3 calls of cudaMalloc, device 0"*"make_weights at /src/train.c:41"* ]]
     [[ $out == *"not seen: /usr/lib/libdeep.so was opened with RTLD_DEEPBIND"* ]]
     [[ $out == *"cuGetProcAddress 440"* ]]
 }
@@ -146,7 +146,7 @@ for device, size in ((0, 3), (1, 5)):
     assert runtime.cudaFree(p) == 0
 END
     MEMSIM_DEVICES=2 try run --sim -o two.json -- python3 two.py
-    [[ $err == *": peak 5.0 MiB live and "*" reserved on the fullest of 2 devices, leaked 0 B in 0 blocks"* ]]
+    [[ $err == *": peak 5.0 MiB allocated and "*" reserved on the fullest of 2 devices, leaked 0 B in 0 blocks"* ]]
 }
 
 @test "of many processes the fullest and the emptiest" {
@@ -170,7 +170,7 @@ END
     [[ $out == *"Out of memory: cudaMallocAsync of 8.0 MiB on device 0, in "*", cause: limit; 3.0 MiB were allocated, 4.0 MiB reserved"*"held most then: 2.0 MiB by cudaMalloc, in make_weights at /src/train.c:41; 1.0 MiB by "*"Peak  "* ]]
     try summary --all -n 0 oom.json
     [ "$status" -eq 0 ]
-    [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were live, 4.0 MiB reserved for the pool, the largest free piece 512.0 KiB"* ]]
+    [[ $out == *"cudaMallocAsync of 8.0 MiB on device 0 (limit); 3.0 MiB were allocated, 4.0 MiB reserved for the pool, the largest free piece 512.0 KiB"* ]]
     [[ $out == *"held most then:"*"2.0 MiB by cudaMalloc, in make_weights at /src/train.c:41"*"1.0 MiB by "* ]]
 }
 

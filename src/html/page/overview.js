@@ -45,8 +45,8 @@ function ownersTable(page) {
 }
 
 /* balances[]: the words of memshim owners. */
-const TERMS = [["requested", "allocated, from the pool"], ["rounding", "rounding"], ["limbo", "free pending"], ["cached", "free, in whole segments"],
-  ["stranded", "free, beside blocks"], ["pinned", "freed, and shared"], ["followed", "allocated, from the driver"],
+const TERMS = [["requested", "allocated, from the pool"], ["rounding", "rounding"], ["limbo", "pending"], ["cached", "inactive, in whole segments"],
+  ["stranded", "inactive, between blocks (fragmentation)"], ["pinned", "shared"], ["followed", "allocated, from the driver"],
   ["contexts", "contexts and modules"], ["untracked", "untracked: others', or nobody tells"]];
 
 function balanceTable(page) {

@@ -2,7 +2,7 @@
 
 const VALUES = [
   { key: "peak", title: "At peak", unit: "bytes" },
-  { key: "live", title: "Live at the end", unit: "bytes" },
+  { key: "live", title: "Allocated at the end", unit: "bytes" },
   { key: "leaked", title: "Leaked", unit: "bytes" },
   { key: "total", title: "Allocated in total", unit: "bytes" },
   { key: "count", title: "Allocations", unit: "allocations" },

@@ -42,7 +42,7 @@ class Segments {
     this.place = place;
     const devices = [...new Set(this.report.column("segment.device"))].filter((row) => row !== NONE);
     if (!devices.length) {
-      put(place, el("p", {}, "The report has no segments: nothing was live or held when it was written."));
+      put(place, el("p", {}, "The report has no segments: nothing was allocated or held when it was written."));
       return;
     }
     this.device = devices[0];
@@ -110,7 +110,7 @@ class Segments {
   tellHolders() {
     const report = this.report, rows = this.kind === "pool" ? holdersOf(report, this.device, this.uses) : [];
     fill(this.holders, rows.length > 0 && table("Whose blocks strand free memory: freed, their segments could be given back",
-      [["strands", "right"], ["holds there", "right"], ["segments", "right"], ["where", "code"]],
+      [["fragments", "right"], ["holds there", "right"], ["segments", "right"], ["where", "code"]],
       rows.slice(0, 50).map((row) => [bytes(row.stranded), bytes(row.live), number(row.segments),
         report.rows.has(row.site) ? short(report.siteLine(report.rows.get(row.site)), 200) : `site ${row.site}`]), { id: "holders" }),
     rows.length > 50 && el("p", {}, `and ${rows.length - 50} more call sites`));
@@ -250,7 +250,7 @@ class Segments {
 
   table() {
     const report = this.report, rows = [...this.rows].sort((a, b) => this.uses[b].stranded - this.uses[a].stranded || a - b);
-    return [table("Most stranded first", [["address", "code"], ["bytes", "right"], ["tier", ""], ["live", "right"], ["stranded", "right"], ["limbo", "right"], ["blocks", "right"]],
+    return [table("Most fragmented first", [["address", "code"], ["bytes", "right"], ["tier", ""], ["allocated", "right"], ["fragmented", "right"], ["pending", "right"], ["blocks", "right"]],
       rows.slice(0, 200).map((i) => [`0x${exactAt(report.column("segment.address"), i).toString(16)}`, bytes(report.column("segment.bytes")[i]),
         report.text("segment.tier", i), bytes(this.uses[i].live), bytes(this.uses[i].stranded), bytes(this.uses[i].limbo), number(this.uses[i].blocks)])),
     rows.length > 200 && el("p", {}, `and ${rows.length - 200} more segments`)];

@@ -1,7 +1,7 @@
 /* sites.js - every call site: sorted, filtered, with its stack. */
 
 const SITE_COLUMNS = [
-  ["At peak", "peak", "bytes"], ["Live", "live", "bytes"], ["Leaked", "leaked", "bytes"], ["Total", "total", "bytes"],
+  ["At peak", "peak", "bytes"], ["At the end", "live", "bytes"], ["Leaked", "leaked", "bytes"], ["Total", "total", "bytes"],
   ["Count", "count", "allocations"], ["Most", "max_bytes", "bytes"], ["Rounding", "rounding", "bytes"],
 ];
 
@@ -58,7 +58,7 @@ function siteDetail(report, row) {
   const figure = (key) => exactAt(report.site(key), row), freed = report.site("freed_count")[row];
   return [el("h3", {}, short(report.siteLine(row), 300)),
     el("p", {}, short(report.text("site.api", row), 80), ", ", short(report.text("site.owner", row), 80), ", ", report.text("site.place", row), ": ",
-      bytes(figure("peak")), " at the peak, ", bytes(figure("live")), " live in ", number(figure("live_count")), " blocks, ",
+      bytes(figure("peak")), " at the peak, ", bytes(figure("live")), " allocated in ", number(figure("live_count")), " blocks, ",
       bytes(figure("total")), " allocated in ", number(figure("count")), " blocks, of which ", number(figure("freed_count")), " were freed",
       freed > 0 ? ` after ${timeText(report.site("lifetime_ns_sum")[row] / freed)} on average` : "",
       `; first after ${timeText(report.site("first_ns")[row])}, last after ${timeText(report.site("last_ns")[row])}`),

@@ -67,7 +67,7 @@ class Time {
       axes: [{ ...axis, space: 80, values: (_, ticks) => ticks.map((tick) => timeText(tick * 1e9)) },
         { ...axis, size: 80, incrs: Array.from({ length: 60 }, (_, i) => 2 ** i), values: (_, ticks) => ticks.map((tick) => sizeText(tick)) }],
       series: [{ label: "after", value: (_, value) => (value === null ? "" : timeText(value * 1e9)) },
-        shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("limbo", "limbo"),
+        shown("allocated", "live", { fill: `${themeColour("live")}33` }), shown("reserved", "reserved"), shown("pending", "limbo"),
         ...(chart.data.length > 4 ? [shown("allocated over it", "ink", { dash: [5, 3] })] : [])],
       cursor: { drag: { x: true, y: false }, points: { size: 6 } },
       legend: { live: true },
@@ -217,7 +217,7 @@ class Time {
       [swatch(this.page, report.text("site.owner", site)), short(report.text("site.owner", site), 40)], short(report.siteLine(site), 200)]);
     const columns = [["bytes", "right"], ["owner", ""], ["where", "code"]];
     return [el("h3", {}, `${deviceName(chart.device)} after ${timeText(from)}`),
-      el("p", {}, "allocated ", bytes(chart.series.live[at], { id: "held-live" }), ", reserved ", bytes(chart.series.reserved[at]), ", limbo ",
+      el("p", {}, "allocated ", bytes(chart.series.live[at], { id: "held-live" }), ", reserved ", bytes(chart.series.reserved[at]), ", pending ",
         bytes(chart.series.limbo[at]), `, at most, in these ${timeText(this.line.bucket)}`),
       el("p", { id: "held-when" }, told),
       table(`Held after ${timeText(held.ns)}`, columns, rows(held.rows), { id: "held" }),
@@ -234,14 +234,14 @@ class Time {
           bytes(series.reserved[most]), bytes(series.limbo[most])]);
       }
     });
-    return table("The most of each stretch", [["device", ""], ["after", "right"], ["allocated", "right"], ["reserved", "right"], ["limbo", "right"]], rows);
+    return table("The most of each stretch", [["device", ""], ["after", "right"], ["allocated", "right"], ["reserved", "right"], ["pending", "right"]], rows);
   }
 
   ooms() {
     const report = this.report, rows = report.list("oom");
     return rows.length > 0 && [el("h3", {}, "Out of memory"), rows.map((oom) => el("section", { class: "finding error-severity" },
       el("p", {}, el("b", {}, short(oom.api, 80)), " asked for ", oom.requested ? bytes(oom.requested) : short(oom.kind || "memory", 20), ` after ${timeText(oom.t_ns)}`,
-        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; live ", bytes(oom.live), ", reserved for the pool ", bytes(oom.reserved),
+        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; allocated ", bytes(oom.live), ", reserved for the pool ", bytes(oom.reserved),
         ", largest free piece ", bytes(oom.largest_free)),
       table("Held most then", [["bytes", "right"], ["where", "code"]], (oom.top_sites || []).map((top) =>
         [bytes(top.bytes), report.rows.has(top.site) ? short(report.siteLine(report.rows.get(top.site)), 200) : `site ${top.site}`])),
