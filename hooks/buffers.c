@@ -259,25 +259,24 @@ void ms_buffer_free_begin(struct ms_call *call)
 
 void ms_buffer_hold_begin(struct ms_call *call)
 {
-    if (ms_serve_is_on())
-        call->args.flags = call->args.out ? ms_hold_handle(&call->args) : 0;
+    call->args.flags = call->args.out ? ms_hold_handle(&call->args) : 0;
 }
 
 void ms_buffer_hold_end(struct ms_call *call, int status)
 {
-    if (status == 0 && ms_foreign_any() && call->args.out)
+    if (status == 0 && call->args.out)
         ms_hold_begun(call);
 }
 
 void ms_buffer_release_end(struct ms_call *call, int status)
 {
-    if (status == 0 && ms_foreign_any())
+    if (status == 0)
         ms_hold_ended(call);
 }
 
 void ms_buffer_holder_end(struct ms_call *call, int status)
 {
-    if (status == 0 && ms_foreign_any())
+    if (status == 0)
         ms_holder_ended(call->args.given);
 }
 

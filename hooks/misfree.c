@@ -4,6 +4,8 @@
 #include "hooks/misfree.h"
 
 #include "hooks/graph_memory.h"
+#include "hooks/resolve.h"
+#include "pool/foreign.h"
 #include "pool/pool.h"
 
 static void count(const struct ms_misfree *misfree, unsigned row, const void *frame, const void *caller)
@@ -98,4 +100,79 @@ MS_NOINLINE void ms_misfree_served(const struct ms_call *outer, unsigned row, co
         count(&misfree, outer->row, outer->frame, outer->caller);
     else
         count(&misfree, row, frame, caller);
+}
+
+/* A block, as far as anybody knows it. */
+struct range {
+    uint64_t begin, bytes; /* 0 bytes: not known */
+    int device;
+};
+
+/* False if it is no device's memory. Mappings that lie side by side are registered as one, so nothing is said
+ * of how long they are. */
+static bool find_range(uint64_t address, struct range *range_p)
+{
+    const struct ms_gpu *gpu = ms_library_driver();
+    struct ms_foreign_block buffer;
+    struct ms_pool_block block;
+    unsigned type = 0;
+    size_t bytes;
+    CUdeviceptr begin;
+
+    *range_p = (struct range){.device = MS_DEVICE_NONE};
+    if (ms_pool_find(address, &block)) {
+        *range_p = (struct range){block.address, block.granted, block.device};
+    } else if (ms_foreign_find(address, &buffer)) {
+        *range_p = (struct range){buffer.address, buffer.granted, buffer.device};
+    } else if (gpu && gpu->pointer_attribute && !ms_pool_owns(address)) {
+        if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS ||
+            type == CU_MEMORYTYPE_HOST)
+            return false;
+        type = 0;
+        if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address) ==
+                CUDA_SUCCESS &&
+            type && gpu->address_range && gpu->address_range(&begin, &bytes, address) == CUDA_SUCCESS)
+            *range_p = (struct range){begin, bytes, MS_DEVICE_NONE};
+    }
+    return true;
+}
+
+/* Under which block it was allocated, if that is known. */
+static void name_block(struct ms_misfree *misfree, const struct range *range)
+{
+    struct ms_misfree block;
+
+    misfree->begin = range->begin;
+    misfree->block_bytes = range->bytes;
+    if (!ms_ledger_misfree_find(MS_SPACE_ADDRESS, range->begin, true, &block))
+        return;
+    misfree->site = block.site;
+    misfree->device = block.device;
+}
+
+MS_NOINLINE uint32_t ms_misfree_of_registration(const struct ms_call *call)
+{
+    struct ms_misfree misfree = {.rule = MS_MISFREE_LEFT,
+                                 .given = call->args.key,
+                                 .begin = call->args.key,
+                                 .bytes = call->args.bytes,
+                                 .site = UINT32_MAX,
+                                 .device = MS_DEVICE_NONE};
+    ms_stack_id stack;
+    struct range range;
+    uint32_t where;
+
+    if (named(call) != call || !call->args.key)
+        return 0;
+    stack = ms_stack_capture(call->frame, call->caller);
+    where = ms_ledger_misfree(&misfree, call->row, stack);
+    if (!find_range(call->args.key, &range)) {
+        misfree.rule = MS_MISFREE_HOST;
+        ms_ledger_misfree(&misfree, call->row, stack);
+    } else if (range.bytes && call->args.bytes > range.begin + range.bytes - call->args.key) {
+        misfree.rule = MS_MISFREE_BEYOND;
+        name_block(&misfree, &range);
+        ms_ledger_misfree(&misfree, call->row, stack);
+    }
+    return where;
 }

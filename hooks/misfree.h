@@ -15,6 +15,10 @@ void ms_misfree_of_handle(const struct ms_call *call, uint64_t key);
 /** The same of what a library frees that makes its memory by handle (NCCL): call->args.key is where it is
  * mapped. */
 void ms_misfree_of_buffer(const struct ms_call *call);
+/** What `call` gave a library to register (NCCL) is counted for as long as it is; looks at whether it is a
+ * device's, and no longer than its block. Returns where it is counted, for ms_ledger_misfree_undone; 0 for
+ * nowhere. */
+uint32_t ms_misfree_of_registration(const struct ms_call *call);
 /** The same for what has no frame of its own: `outer` is the runtime's around it, or NULL; then the wrapper
  * of `row` was called from `caller`. */
 void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller,

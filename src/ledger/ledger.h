@@ -120,14 +120,22 @@ void ms_ledger_free_abort(const struct ms_block *block);
 void ms_ledger_unseen_free(void);
 
 /** What a free was about that was refused: a block that had been freed before, or the inside of a live
- * one. */
+ * one. And what else was done with memory that it is not there for. */
 enum ms_misfree_rule {
     MS_MISFREE_NONE,
     MS_MISFREE_DOUBLE,
     MS_MISFREE_INTERIOR,
     MS_MISFREE_USED, /* what is freed is copied, or filled (uses.h), */
-    MS_MISFREE_GIVEN /* ... or given to a kernel, which may not touch it */
+    MS_MISFREE_GIVEN, /* or given to a kernel, which may not touch it */
+    MS_MISFREE_HOST,   /* what is registered as device memory is none, */
+    MS_MISFREE_BEYOND, /* or is longer than its block */
+    MS_MISFREE_LEFT    /* what is registered: counted for as long as it is */
 };
+/** Whether it is a use of freed memory, which has the stack of the free. */
+static inline bool ms_misfree_is_use(unsigned rule)
+{
+    return rule == MS_MISFREE_USED || rule == MS_MISFREE_GIVEN;
+}
 struct ms_misfree {
     enum ms_misfree_rule rule;
     enum ms_space space;
@@ -136,14 +144,17 @@ struct ms_misfree {
     uint32_t site;
     int16_t device;
     ms_stack_id freed_stack; /* of a use */
+    uint64_t block_bytes;    /* where `bytes` is what was registered: the block's; 0: not known */
 };
 /** A free of `key` was refused, and is not in the record any more, or never was: what it was about, as far as
  * the record still has it. False if nothing is known, or somebody has the key by now. `released`: the key
  * lives on, and nothing may free it any more (a handle whose references are all given back). Goes through the
  * whole record, so for refused frees alone, and not for ever (LOOKS_MAX in misfrees.c). No lock held. */
 bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p);
-/** Counts one for the report, of a call of `api` from `stack`. */
-void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack);
+/** Counts one for the report, of a call of `api` from `stack`. Returns where; 0 without room. */
+uint32_t ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack);
+/** What was counted there, of `bytes`, is over. */
+void ms_ledger_misfree_undone(uint32_t where, uint64_t bytes);
 
 /** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies

@@ -13,7 +13,7 @@
 /* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second,
  * however many frees are refused. */
 enum { LOOKS_MAX = 1 << 24 };
-enum { RULES = MS_MISFREE_GIVEN, PAIRS_MAX = MS_MISFREES_MAX - RULES };
+enum { RULES = MS_MISFREE_LEFT, PAIRS_MAX = MS_MISFREES_MAX - RULES };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t looks, forgotten_ns;
@@ -159,26 +159,25 @@ static bool is_same(const struct ms_misfree_row *a, const struct ms_misfree_row 
 static struct ms_misfree_row *row_for(const struct ms_misfree_row *wanted)
 {
     struct ms_misfree_row *rows = MS_ROWS(MISFREES, struct ms_misfree_row);
-    for (unsigned i = 0; i < PAIRS_MAX; i++) {
-        if (!atomic_load_explicit(&rows[i].count, memory_order_relaxed) || is_same(&rows[i], wanted))
+    struct ms_misfree_row *empty = &rows[PAIRS_MAX + wanted->rule - 1];
+    for (unsigned i = PAIRS_MAX; i-- > 0;) {
+        if (!atomic_load_explicit(&rows[i].count, memory_order_relaxed))
+            empty = &rows[i];
+        else if (is_same(&rows[i], wanted))
             return &rows[i];
     }
-    return &rows[PAIRS_MAX + wanted->rule - 1];
+    return empty;
 }
 
-static bool is_use(unsigned rule)
-{
-    return rule == MS_MISFREE_USED || rule == MS_MISFREE_GIVEN;
-}
-
-void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack)
+uint32_t ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack)
 {
     struct ms_misfree_row wanted = {.bytes = misfree->bytes,
                                     .t_ns = ms_ledger_now(),
                                     .given = misfree->given,
                                     .begin = misfree->begin,
-                                    .block_bytes =
-                                        is_use(misfree->rule) ? misfree->freed_stack : misfree->bytes,
+                                    .block_bytes = ms_misfree_is_use(misfree->rule) ? misfree->freed_stack
+                                                   : misfree->block_bytes           ? misfree->block_bytes
+                                                                                    : misfree->bytes,
                                     .stack = stack,
                                     .site = whole_site(misfree->site),
                                     .api = api,
@@ -187,7 +186,7 @@ void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_
                                     .space = (uint8_t)misfree->space};
     ms_events_touch();
     if (!ms_table_reserve(MS_TABLE_MISFREES, MS_MISFREES_MAX))
-        return;
+        return 0;
     ms_lock(&lock);
     if (ms_table_rows(MS_TABLE_MISFREES) < MS_MISFREES_MAX)
         ms_table_publish(MS_TABLE_MISFREES, MS_MISFREES_MAX);
@@ -196,9 +195,22 @@ void ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_
     if (!count)
         memcpy((char *)row + sizeof row->count, (const char *)&wanted + sizeof wanted.count,
                sizeof wanted - sizeof wanted.count);
-    else if (!is_use(misfree->rule))
+    else if (!ms_misfree_is_use(misfree->rule))
         row->bytes = wanted.bytes < INT64_MAX - bytes ? bytes + wanted.bytes : INT64_MAX;
     atomic_store_explicit(&row->count, count + 1, memory_order_release);
+    ms_unlock(&lock);
+    return (uint32_t)(row - MS_ROWS(MISFREES, struct ms_misfree_row)) + 1;
+}
+
+void ms_ledger_misfree_undone(uint32_t where, uint64_t bytes)
+{
+    ms_lock(&lock);
+    if (where && where <= ms_table_rows(MS_TABLE_MISFREES)) {
+        struct ms_misfree_row *row = &MS_ROWS(MISFREES, struct ms_misfree_row)[where - 1];
+        uint64_t count = atomic_load_explicit(&row->count, memory_order_relaxed);
+        row->bytes -= bytes < row->bytes ? bytes : row->bytes;
+        atomic_store_explicit(&row->count, count ? count - 1 : 0, memory_order_release);
+    }
     ms_unlock(&lock);
 }
 

@@ -19,7 +19,7 @@ struct ms_misfree_row {
     uint64_t t_ns;          /* of the first, as the rest: */
     uint64_t given;         /* what the program gave */
     uint64_t begin;
-    uint64_t block_bytes; /* of a use, in which all that is counted is of one block: the stack of its free */
+    uint64_t block_bytes; /* of a use, where all that is counted is of one block: the stack of its free */
     ms_stack_id stack;    /* of the free, or of the use */
     uint32_t site;        /* of the allocation, in lane 0; UINT32_MAX if that is not known */
     uint16_t api;         /* the function that was to free it */

@@ -99,9 +99,9 @@ void ms_recover_misfrees(void)
         row->site = ms_site_at(row->site) ? row->site : UINT32_MAX;
         row->device = ms_account_number(row->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : row->device;
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
-        if (row->rule > MS_MISFREE_INTERIOR && row->block_bytes > ms_stack_count())
+        if (ms_misfree_is_use(row->rule) && row->block_bytes > ms_stack_count())
             row->block_bytes = 0;
-        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_GIVEN)
+        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_LEFT)
             atomic_store(&row->count, 0);
     }
 }

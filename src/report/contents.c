@@ -17,7 +17,7 @@ static struct ms_out out;
 static void mention_misfree(const struct ms_misfree_row *row)
 {
     ms_report_stacks_mention(&stacks, row->stack);
-    if (row->rule > MS_MISFREE_INTERIOR)
+    if (ms_misfree_is_use(row->rule))
         ms_report_stacks_mention(&stacks, (ms_stack_id)row->block_bytes);
 }
 

@@ -216,7 +216,10 @@ const char *ms_finding_deed(const json_t *row)
 {
     const char *rule = ms_report_text(row, "rule");
 
-    return !strcmp(rule, "out_of_memory") ? "asked for" : !strcmp(rule, "use_after_free") ? "used" : "freed";
+    return !strcmp(rule, "out_of_memory")    ? "asked for"
+           : !strcmp(rule, "use_after_free") ? "used"
+           : strstr(rule, "regist")          ? "registered"
+                                             : "freed";
 }
 
 static int weight(const json_t *row)

@@ -1,5 +1,5 @@
 /* json_misfrees.c - findings about refused frees: of what had been freed before, and of the inside of a
- * block; and about uses of what was freed.
+ * block; about uses of what was freed; and about registrations.
  *
  * Floor 4. One for each pair of places, and one for each rule of what found no row of its own
  * (misfrees.h). */
@@ -39,11 +39,6 @@ static void write_block(const struct ms_misfree_row *row, const struct ms_site *
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
-static bool is_use(const struct ms_misfree_row *row)
-{
-    return row->rule == MS_MISFREE_USED || row->rule == MS_MISFREE_GIVEN;
-}
-
 static void write_use(const struct ms_misfree_row *row, const struct ms_site *site, char *text, size_t bytes)
 {
     const char *what = row->rule == MS_MISFREE_GIVEN ? "was given" : "used";
@@ -60,14 +55,47 @@ static void write_use(const struct ms_misfree_row *row, const struct ms_site *si
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
+static void write_registration(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+                               size_t bytes)
+{
+    const char *const more[] = {[MS_MISFREE_HOST] = "addresses that are no device's were registered",
+                                [MS_MISFREE_BEYOND] = "registrations are longer than their blocks",
+                                [MS_MISFREE_LEFT] = "registrations were never taken back"};
+    const char *api = row->api == UINT16_MAX ? "" : ms_events_api_name(row->api);
+    unsigned long long count = row->count, given = row->given;
+    const char *first = count > 1 ? "first " : "";
+    char size[MS_SIZE_BYTES], block[MS_SIZE_BYTES], calls[40] = "";
+    ms_size_write(row->bytes, size, sizeof size);
+    ms_size_write(row->block_bytes, block, sizeof block);
+    if (count > 1)
+        snprintf(calls, sizeof calls, " in %llu calls", count);
+    if (row->api == UINT16_MAX)
+        snprintf(text, bytes, "%llu more from other places: %s", count, more[row->rule]);
+    else if (row->rule == MS_MISFREE_LEFT)
+        snprintf(text, bytes, "%llu registration%s by %s %s never taken back: %s", count,
+                 count == 1 ? "" : "s", api, count == 1 ? "was" : "were", size);
+    else if (row->rule == MS_MISFREE_HOST)
+        snprintf(text, bytes, "%s was given %s%s that is no device memory: %s0x%llx", api, size, calls, first,
+                 given);
+    else
+        snprintf(text, bytes,
+                 "%s was given %s%s, more than the block has: %s0x%llx, %llu bytes into %s from %s", api,
+                 size, calls, first, given, given - row->begin, block,
+                 site ? ms_events_api_name(site->api) : "an unknown place");
+}
+
 static void write_message(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
                           size_t bytes)
 {
     bool is_double = row->rule == MS_MISFREE_DOUBLE;
     unsigned long long count = row->count;
     char block[160];
-    if (is_use(row)) {
+    if (ms_misfree_is_use(row->rule)) {
         write_use(row, site, text, bytes);
+        return;
+    }
+    if (row->rule >= MS_MISFREE_HOST) {
+        write_registration(row, site, text, bytes);
         return;
     }
     if (row->api == UINT16_MAX) {
@@ -98,6 +126,15 @@ static const struct {
                              "that the allocation returned"},
     [MS_MISFREE_USED] = {"use_after_free", use_advice},
     [MS_MISFREE_GIVEN] = {"use_after_free", use_advice},
+    [MS_MISFREE_HOST] = {"wrong_registration",
+                         "NCCL takes it for the device's: register what ncclMemAlloc or the driver "
+                         "allocated on the device"},
+    [MS_MISFREE_BEYOND] = {"wrong_registration",
+                           "what lies behind the block is somebody else's, and may go any time: register "
+                           "no more than was allocated"},
+    [MS_MISFREE_LEFT] = {"buffers_registered",
+                         "each keeps its buffer from going, and costs every rank something: deregister "
+                         "what this registers before it is freed, or destroy the communicator"},
 };
 
 static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_input *input)
@@ -108,7 +145,8 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     char message[400];
     write_message(row, site, message, sizeof message);
     json_t *json =
-        json_pack("{s:s, s:s, s:s, s:I}", "rule", rules[row->rule].name, "severity", "error", "confidence",
+        json_pack("{s:s, s:s, s:s, s:I}", "rule", rules[row->rule].name, "severity",
+                  row->rule == MS_MISFREE_LEFT ? "warning" : "error", "confidence",
                   row->rule == MS_MISFREE_GIVEN ? "inferred" : "exact", "bytes", (json_int_t)row->bytes);
     if (site)
         json_object_set_new(json, "site", json_integer((json_int_t)place));
@@ -121,7 +159,7 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     if (row->api != UINT16_MAX) {
         json_object_set_new(json, "api", json_string(ms_events_api_name(row->api)));
         json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(input->stacks, row->stack)));
-        if (is_use(row) && row->block_bytes)
+        if (ms_misfree_is_use(row->rule) && row->block_bytes)
             json_object_set_new(
                 json, "freed_stack",
                 json_integer(ms_report_stacks_at(input->stacks, (ms_stack_id)row->block_bytes)));
@@ -131,6 +169,11 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
 
 void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input)
 {
-    for (uint32_t i = 0; i < input->snapshot->misfree_count; i++)
-        ms_out_element(out, finding(&input->snapshot->misfrees[i], input));
+    for (uint32_t i = 0; i < input->snapshot->misfree_count; i++) {
+        const struct ms_misfree_row *row = &input->snapshot->misfrees[i];
+
+        /* what a process that runs, or was ended, has registered it may have a use for */
+        if (row->rule != MS_MISFREE_LEFT || input->reason == MS_END_EXIT)
+            ms_out_element(out, finding(row, input));
+    }
 }

@@ -60,6 +60,10 @@ SCENES = {
     "died_with_context": ("context_died_with_blocks", None, {}, {}),
     "imported_open": ("imports_open", None, {}, {}),
     "registered_and_left": ("registrations_left", None, {}, {}),
+    "nccl_registers_host": ("wrong_registration", "register_there", {}, {}),
+    "nccl_registers_too_much": ("wrong_registration", "register_there", {}, {}),
+    "nccl_registers_too_much_of_a_buffer": ("wrong_registration", "register_there", {}, {}),
+    "nccl_leaves_registrations": ("buffers_registered", "register_there", {}, {}),
     "freed_twice": ("double_free", None, {}, {}),
     "freed_twice_in_stream": ("double_free", None, {}, {}),
     "freed_inside": ("interior_free", None, {}, {}),
@@ -114,7 +118,7 @@ def named(name, finding):
     """Whether it says where: the program's line, or what its row has instead."""
     wanted, own = SCENES[name][1], finding.get("at", {}).get("own", {})
     if wanted:
-        return wanted in finding["advice"]
+        return wanted in finding["advice"] or finding.get("own", {}).get("function") == wanted
     return own.get("function") == name and os.path.basename(own.get("file", "")).startswith("planted_") and own.get("line", 0) > 0
 
 

@@ -78,6 +78,62 @@ SCENE leak_nccl_buffer(bool clean)
     }
 }
 
+/* Registers some of `bytes` at `memory` and takes it back, but for what is left. */
+static void register_there(void *memory, size_t bytes, int times, int left)
+{
+    void *handles[8];
+    ncclComm_t comm;
+
+    MUST(ncclCommInitAll(&comm, 1, NULL));
+    for (int i = 0; i < times; i++)
+        MUST(ncclCommRegister(comm, (char *)memory + i * bytes, bytes, &handles[i]));
+    for (int i = left; i < times; i++)
+        MUST(ncclCommDeregister(comm, handles[i]));
+    if (!left)
+        MUST(ncclCommDestroy(comm));
+}
+
+static char host[MIB];
+
+SCENE nccl_registers_host(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, MIB));
+    if (clean)
+        register_there(p, MIB, 1, 0);
+    else
+        register_there(host, MIB, 1, 0);
+    MUST(cudaFree(p));
+}
+
+SCENE nccl_registers_too_much(bool clean)
+{
+    void *p = NULL;
+
+    MUST(cudaMalloc(&p, 2 * MIB));
+    register_there(p, clean ? 2 * MIB : 6 * MIB, 1, 0);
+    MUST(cudaFree(p));
+}
+
+SCENE nccl_registers_too_much_of_a_buffer(bool clean)
+{
+    void *p = NULL;
+
+    MUST(ncclMemAlloc(&p, 2 * MIB));
+    register_there((char *)p + MIB, clean ? MIB : 2 * MIB, 1, 0);
+    MUST(ncclMemFree(p));
+}
+
+SCENE nccl_leaves_registrations(bool clean)
+{
+    void *p = NULL;
+
+    MUST(ncclMemAlloc(&p, 8 * MIB));
+    register_there(p, MIB, 8, clean ? 0 : 5);
+    MUST(ncclMemFree(p));
+}
+
 /* The way out after an error forgets what the usual one frees. */
 SCENE leak_after_error(bool clean)
 {
