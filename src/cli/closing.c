@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "cli/cli.h"
+#include "cli/closure.h"
 #include "cli/leaks.h"
 #include "cli/next.h"
 #include "cli/summary.h"
@@ -112,23 +114,54 @@ static void print_found(const struct ms_outcome *outcome)
     print_next(outcome);
 }
 
-static void print_none(const struct ms_child *child, const char *program)
+/* No library that drives a device is here, so that nothing could be allocated. */
+static bool is_driverless(void)
+{
+    static const char *const names[] = {"libcuda.so.1", "libamdhip64.so.7", "libamdhip64.so.6",
+                                        "libamdhip64.so.5", "libascendcl.so"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++) {
+        char *path = ms_closure_find(names[i]);
+
+        free(path);
+        if (path)
+            return false;
+    }
+    return true;
+}
+
+static bool used_none(const struct ms_outcome *outcome)
+{
+    for (size_t i = 0; i < outcome->count; i++)
+        if (json_array_size(ms_report_array(outcome->found[i].report.root, "devices")))
+            return false;
+    return true;
+}
+
+#define NO_DRIVER "no driver of a GPU is here: memshim run --sim puts the simulated GPU under the program"
+
+static void print_none(const struct ms_child *child, const char *program, bool driverless)
 {
     if (child->signal)
         ms_cli_note("no report: %s was ended by signal %d (%s) before it could write one", program,
                     child->signal, strsignal(child->signal));
     else
-        ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process", program);
+        ms_cli_note("no report: %s used no GPU memory, or left without the normal end of a process%s",
+                    program, driverless ? "; " NO_DRIVER : "");
 }
 
 void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
-                      const struct ms_child *child, const char *program)
+                      const struct ms_child *child, const char *program, bool sim)
 {
+    bool driverless = !sim && used_none(outcome) && is_driverless();
+
     ms_suppress_note_used();
     if (outcome->count)
         print_found(outcome);
     else
-        print_none(child, program);
+        print_none(child, program, driverless);
+    if (outcome->count && driverless)
+        ms_cli_note(NO_DRIVER);
     if (left->running)
         ms_cli_note("%zu process%s of this run still run%s and %s not counted", left->running,
                     left->running == 1 ? "" : "es", left->running == 1 ? "s" : "",

@@ -386,7 +386,7 @@ static int follow(struct run_options *options, const char *path, char **argv, co
         ms_outcome_find(pattern, &run, child.pid, &outcome);
         ms_outcome_symbolize(&outcome);
         if (!options->quiet && !options->node.directory)
-            ms_closing_print(&outcome, &left, &child, argv[0]);
+            ms_closing_print(&outcome, &left, &child, argv[0], options->sim);
     }
     ms_outcome_end(&run);
     ms_node_name(&options->node, &outcome);

@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "cli/cli.h"
+#include "cli/grow.h"
 #include "ledger/path.h"
 #include "ledger/trace.h"
 #include "report/report.h"
@@ -287,6 +288,14 @@ struct completing {
     const struct ms_child *child;
     struct ms_ledgers_left *left;
     int64_t since_unix_ns;
+    struct found *found;
+    size_t count, room;
+};
+
+/* A ledger of this run, and when its process began. */
+struct found {
+    char *path;
+    uint64_t start_unix_ns;
 };
 
 /* What MEMSHIM_REPORT was in the process. */
@@ -356,31 +365,66 @@ static void complete_one(struct completing *completing, struct ms_cli_ledger *le
 
 /* Others' files are not looked into, and what is no record, or of another run, is nobody's business here: a
  * process beside us may just be making one. */
-static void complete(void *arg, const char *path)
+static bool open_of_run(const struct completing *completing, const char *path, struct ms_cli_ledger *ledger_p)
 {
-    struct completing *completing = arg;
-    struct ms_cli_ledger ledger;
     char error[256];
     struct stat st;
     int own = ms_file_open_own(path, &st);
 
     if (own < 0)
-        return;
+        return false;
     close(own);
-    if (ms_outcome_is_older(&st, completing->since_unix_ns))
+    if (ms_outcome_is_older(&st, completing->since_unix_ns) || load(path, ledger_p, error, sizeof(error)) < 0)
+        return false;
+    if (ledger_p->own && ms_process()->run_id == completing->run_id)
+        return true;
+    ms_ledgers_close(ledger_p);
+    return false;
+}
+
+static void find(void *arg, const char *path)
+{
+    struct completing *completing = arg;
+    struct ms_cli_ledger ledger;
+    struct found *rows;
+    char *copy;
+
+    if (!open_of_run(completing, path, &ledger))
         return;
-    if (load(path, &ledger, error, sizeof(error)) < 0)
-        return;
-    if (ledger.own && ms_process()->run_id == completing->run_id)
-        complete_one(completing, &ledger);
+    rows = ms_grow(completing->found, sizeof(*rows), completing->count, &completing->room, 16);
+    copy = rows ? strdup(path) : NULL;
+    completing->found = rows ? rows : completing->found;
+    if (copy)
+        rows[completing->count++] = (struct found){copy, ms_process()->start_unix_ns};
     ms_ledgers_close(&ledger);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    return (x->start_unix_ns > y->start_unix_ns) - (x->start_unix_ns < y->start_unix_ns);
 }
 
 void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
                          struct ms_ledgers_left *left_p)
 {
-    struct completing completing = {run->id, child, left_p, run->since_unix_ns};
+    struct completing completing = {
+        .run_id = run->id, .child = child, .left = left_p, .since_unix_ns = run->since_unix_ns};
 
     *left_p = (struct ms_ledgers_left){0, 0};
-    ms_ledgers_anywhere(0, complete, &completing);
+    ms_ledgers_anywhere(0, find, &completing);
+    /* Reports of one name are numbered in the order in which their processes began. */
+    if (completing.count)
+        qsort(completing.found, completing.count, sizeof(*completing.found), by_start);
+    for (size_t i = 0; i < completing.count; i++) {
+        struct ms_cli_ledger ledger;
+
+        if (open_of_run(&completing, completing.found[i].path, &ledger)) {
+            complete_one(&completing, &ledger);
+            ms_ledgers_close(&ledger);
+        }
+        free(completing.found[i].path);
+    }
+    free(completing.found);
 }

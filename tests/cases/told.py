@@ -370,6 +370,45 @@ def words():
     fact("allocated" in diff and "live" not in diff, "nor diff's", [diff])
 
 
+EXECS = """
+import ctypes, os, sys
+cuda, number = ctypes.CDLL("libcudart.so.13"), int(sys.argv[1])
+assert cuda.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(1 << 20)) == 0
+if number < 4:
+    os.execv(sys.executable, [sys.executable, "execs.py", str(number + 1)])
+"""
+
+
+def beginning():
+    """The README's first command works where there is no GPU; without --sim it is named; reports after exec have their order."""
+    with open(os.path.join(os.environ["top_srcdir"], "README.md"), encoding="utf-8") as file:
+        tries = [line.strip() for line in file.read().split("## A report")[0].splitlines() if line.startswith("    build/prefix/bin/memshim ")]
+    fact(tries, "the README has a first command", [])
+    for line in tries:
+        words = line.replace("build/tests/", os.environ["top_builddir"] + "/tests/").split()[1:]
+        done = command(*words, MEMSHIM_REPORT="first.json")
+        fact(done.returncode == 0 and "next: memshim " in done.stderr and os.path.exists("first.json"), line, [done.said])
+    hint = "memshim run --sim puts the simulated GPU under the program"
+    here = json.loads(command("doctor", "--json").stdout)["machine"]
+    here = here["driver"] or [row for row in here["libraries"] if row["api"] in ("hip", "acl") and row.get("path")]
+    for program in ([os.path.join(HERE, "policy")], [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]):
+        done = command("run", "-f", "-o", "driverless.json", "--", *program)
+        fact(here or (done.returncode and hint in done.stderr), "without a driver --sim is named", [done.said])
+    fact(hint not in followed("few.json", "helper", 1).stderr, "not where it was given", [])
+    if hooklib.WATCHED:
+        hooklib.skip("exec", "sanitizers watch")
+        return
+    with open("execs.py", "w", encoding="utf-8") as file:
+        file.write(EXECS)
+    command("run", "--sim", "-q", "-f", "-o", "execs.json", "--", sys.executable, "execs.py", "0")
+    order = []
+    for name in ("execs.json", "execs.2.json", "execs.3.json", "execs.4.json", "execs.5.json"):
+        with open(name, encoding="utf-8") as file:
+            order.append(json.load(file)["run"]["argv"][-1])
+    fact(order == ["4", "0", "1", "2", "3"], "who ends normally is first, then those that exec replaced in their order", order)
+
+
+beginning()
 words()
 narrow()
 alike()
