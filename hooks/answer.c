@@ -178,8 +178,13 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
         return false;
     *status_p =
         (int)((attributes_func_t)target->real)((unsigned int)args->bytes, attributes, data, question.asked);
-    for (unsigned i = 0; i < args->bytes && *status_p == 0 && question.found; i++)
-        put_own(&question.own, (int)attributes[i], data[i]);
+    for (unsigned i = 0; i < args->bytes && *status_p == 0; i++) {
+        if (question.found)
+            put_own(&question.own, (int)attributes[i], data[i]);
+        else if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER && *(CUdeviceptr *)data[i] == MS_NOWHERE)
+            *(CUdeviceptr *)data[i] =
+                args->key; /* of what it does not know a driver says the address again */
+    }
     return end_question(&question);
 }
 

@@ -4,6 +4,7 @@
 #include "hooks/oom_fit.h"
 
 #include "base/options.h"
+#include "gpu/visit.h"
 #include "ledger/internal.h"
 #include "pool/stream.h"
 
@@ -33,8 +34,7 @@ enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, c
     unsigned long long number = UINT64_MAX;
     uint64_t vacant, elsewhere;
 
-    if (stream != MS_OOM_NO_STREAM && gpu->stream_get_id &&
-        gpu->stream_get_id((CUstream)(uintptr_t)stream, &number) != CUDA_SUCCESS)
+    if (stream != MS_OOM_NO_STREAM && !ms_gpu_stream_id(gpu, (CUstream)(uintptr_t)stream, &number))
         number = UINT64_MAX;
     elsewhere = ms_stream_free_elsewhere(device, number, &vacant);
     if (view->free + view->parts.cached + view->parts.stranded < bytes + elsewhere)

@@ -36,3 +36,9 @@ bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream)
     return !gpu->stream_is_capturing || gpu->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
+
+bool ms_gpu_stream_id(const struct ms_gpu *gpu, CUstream stream, unsigned long long *id_p)
+{
+    return gpu->stream_get_id && !ms_gpu_captures(gpu, stream) &&
+           gpu->stream_get_id(stream, id_p) == CUDA_SUCCESS;
+}

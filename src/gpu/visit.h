@@ -34,6 +34,9 @@ static inline bool ms_captures_may_be_open(void)
 /** Whether the stream captures, or may. An error counts: that of the legacy stream says that a blocking one
  * captures, and harms none (CUDA driver API, cuStreamIsCapturing). */
 bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream);
+/** The number that a stream has for good; false if there is none to be had. One that captures is not asked: a
+ * driver breaks the capture then, whatever the thread's mode is (docs/hardware.md). */
+bool ms_gpu_stream_id(const struct ms_gpu *gpu, CUstream stream, unsigned long long *id_p);
 /** Whether a status says that a capture was in the way. */
 static inline bool ms_gpu_is_of_captures(int status)
 {

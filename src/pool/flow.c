@@ -269,21 +269,16 @@ const struct ms_source ms_source_pool = {
 
 /* --- figures ------------------------------------------------------------------------------------------- */
 
-static uint64_t stepped(uint64_t requested)
+/* Drivers count what was asked for, not what it is rounded up to (docs/hardware.md). */
+static void count_alloc(struct ms_mempool *pool, uint64_t bytes)
 {
-    return ms_round_up(requested, MS_STEP_BYTES);
-}
-
-static void count_alloc(struct ms_mempool *pool, uint64_t requested)
-{
-    uint64_t bytes = stepped(requested);
     ms_raise(&pool->used_high, atomic_fetch_add_explicit(&pool->used, bytes, memory_order_relaxed) + bytes);
 }
 
 void ms_flow_count_free(struct ms_flow *flow, uint64_t requested)
 {
     struct ms_mempool *pool = flow->pool;
-    atomic_fetch_sub_explicit(&pool->used, stepped(requested), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool->used, requested, memory_order_relaxed);
     if (MS_UNLIKELY(!atomic_load_explicit(&pool->handle, memory_order_relaxed)))
         ms_flow_give_back(pool, UINT64_MAX);
 }

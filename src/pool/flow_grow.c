@@ -27,8 +27,11 @@ static bool figure(const struct ms_mempool *pool, CUmemPool_attribute attribute,
 {
     cuuint64_t bytes = 0;
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
+    struct ms_visit visit;
+    ms_visit_begin(&visit, pool->gpu, 0);
     bool known = handle && pool->gpu->mem_pool_get_attribute &&
                  pool->gpu->mem_pool_get_attribute(handle, attribute, &bytes) == CUDA_SUCCESS;
+    ms_visit_end(&visit);
     *bytes_p = bytes;
     return known;
 }

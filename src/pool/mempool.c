@@ -85,10 +85,13 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
                                bool by_program)
 {
     uint64_t opportunistic = 0, internal = 0, threshold = 0;
+    struct ms_visit visit;
+    ms_visit_begin(&visit, gpu, 0);
     served = served && gpu->mem_alloc_from_pool_async && gpu->mem_free_async &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &opportunistic) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+    ms_visit_end(&visit);
     ms_lock(&ms_streams_lock);
     struct ms_mempool *pool = find(handle);
     if (!pool && (pool = unused()) != NULL) {
@@ -222,12 +225,8 @@ void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t handle)
 
 static void add_figures(const struct ms_mempool *pool, struct ms_mempool_sums *sums)
 {
-    struct ms_visit visit;
     uint64_t reserved, used;
-    ms_visit_begin(&visit, pool->gpu, 0);
-    bool known = ms_mempool_figures(pool, &reserved, &used);
-    ms_visit_end(&visit);
-    if (!known)
+    if (!ms_mempool_figures(pool, &reserved, &used))
         return;
     sums->idle += reserved > used ? reserved - used : 0;
     sums->used += used;

@@ -140,14 +140,14 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
     return stream;
 }
 
-/* What the driver says of it; false if it knows no such stream. */
+/* What the driver says of it; false if it knows no such stream, or it captures and may not be asked. */
 static bool ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
                 uint64_t *context_p)
 {
     CUcontext its = NULL;
     CUstream stream = (CUstream)(uintptr_t)handle;
     *context_p = context;
-    if (!gpu->stream_get_id || gpu->stream_get_id(stream, id_p) != CUDA_SUCCESS)
+    if (!ms_gpu_stream_id(gpu, stream, id_p))
         return false;
     if (handle <= MS_STREAM_PER_THREAD)
         return true;
