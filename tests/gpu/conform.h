@@ -45,6 +45,7 @@ void conform_reset(int argc, char **argv);
 void conform_illegal(int argc, char **argv);
 void conform_trap(int argc, char **argv);
 void conform_capture(int argc, char **argv);
+void conform_questions(int argc, char **argv);
 void conform_graph(int argc, char **argv);
 void conform_share(int argc, char **argv);
 void conform_sharer(int argc, char **argv);

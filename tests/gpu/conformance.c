@@ -37,6 +37,7 @@ static const struct kit_part parts[] = {
     {"trap", conform_trap},
     {"capture", conform_capture},
     {"graph", conform_graph},
+    {"questions", conform_questions},
     {NULL, NULL},
 };
 

@@ -11,7 +11,7 @@ gpu_facts_sources = tests/gpu/facts.c tests/gpu/facts.h tests/gpu/facts.def test
 tests_gpu_facts_SOURCES = $(gpu_facts_sources)
 tests_gpu_facts_LDADD = $(gpu_ldadd)
 tests_gpu_facts_LDFLAGS = $(gpu_ldflags)
-tests_gpu_conformance_SOURCES = tests/gpu/conformance.c tests/gpu/conform.h tests/gpu/conform_capture.c tests/gpu/conform_free.c \
+tests_gpu_conformance_SOURCES = tests/gpu/conformance.c tests/gpu/conform.h tests/gpu/conform_capture.c tests/gpu/conform_questions.c tests/gpu/conform_free.c \
 	tests/gpu/conform_ipc.c tests/gpu/conform_life.c tests/gpu/conform_memory.c tests/gpu/conform_order.c \
 	tests/gpu/conform_pool.c tests/gpu/conform_share.c tests/gpu/conform_status.c tests/gpu/conform_vmm.c $(gpu_kit)
 tests_gpu_conformance_LDADD = $(gpu_ldadd)
@@ -51,6 +51,6 @@ MOSTLYCLEANFILES += tests/gpu/launch tests/gpu/facts_static tests/gpu/routes_sta
 
 dist_check_SCRIPTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
 TESTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
-EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/attacks.py tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py \
+EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/attacks.py tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py tests/gpu/hw/device_memory.py \
 	tests/gpu/hw/facts_page.py tests/gpu/hw/nccl_loop.py tests/gpu/hw/pack.py tests/gpu/hw/results.py \
 	tests/gpu/hw/stages.py tests/gpu/hw/torch_step.py scripts/hardware

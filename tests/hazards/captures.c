@@ -93,7 +93,8 @@ static void go_on_beside(struct worker *worker, int device)
     worker->operations += 2;
     write_tag(&other, beside);
     queue_late_copy(worker, &other, beside);
-    worked(cudaFreeAsync((void *)(uintptr_t)other.address, beside), "cudaFreeAsync beside a capture");
+    worked(RELAXED(cudaFreeAsync((void *)(uintptr_t)other.address, beside)),
+           "cudaFreeAsync beside a capture");
 }
 
 static bool capture(struct worker *worker, struct graph *graph, int device)
@@ -158,7 +159,8 @@ static void free_what_is_left(struct worker *worker, struct graph *graph)
 
     worker->operations++;
     move_to_stream(worker, block, pick_stream(worker));
-    worked(cudaFreeAsync((void *)(uintptr_t)block->address, stream_of(worker, block->device, block->stream)),
+    worked(RELAXED(cudaFreeAsync((void *)(uintptr_t)block->address,
+                                 stream_of(worker, block->device, block->stream))),
            "cudaFreeAsync of a graph's memory");
     block->address = 0;
 }

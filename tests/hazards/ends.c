@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#define INSIDE 24
+#define INSIDE  24
 #define BROUGHT 6 /* blocks that a thread leaves behind, and is given to free */
 
 static void check_inside(struct worker *worker, const struct block *block)
@@ -143,9 +143,9 @@ static void *visit_of_a_thread(void *argument)
         if (allocate_ordered(visit->worker, block, block->bytes, own, visit->device))
             write_tag(block, own);
         if (visit->given[i].address)
-            worked(cudaFreeAsync((void *)(uintptr_t)visit->given[i].address, own), "cudaFreeAsync");
+            worked(RELAXED(cudaFreeAsync((void *)(uintptr_t)visit->given[i].address, own)), "cudaFreeAsync");
         if (block->address && i % 2) {
-            worked(cudaFreeAsync((void *)(uintptr_t)block->address, own), "cudaFreeAsync");
+            worked(RELAXED(cudaFreeAsync((void *)(uintptr_t)block->address, own)), "cudaFreeAsync");
             block->address = 0;
         }
     }

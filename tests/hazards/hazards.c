@@ -160,7 +160,7 @@ static void synchronize(struct worker *worker, int device)
         wait_for_device();
         break;
     case 1:
-        cudaStreamQuery(stream);
+        RELAXED(cudaStreamQuery(stream));
         break;
     case 2:
         if (!settings.streams)
@@ -178,7 +178,7 @@ static void synchronize(struct worker *worker, int device)
             }
         break;
     default:
-        worked(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        worked(RELAXED(cudaStreamSynchronize(stream)), "cudaStreamSynchronize");
     }
 }
 

@@ -41,8 +41,8 @@ struct settings {
     bool solo;
     bool streams; /* memory in the order of streams, from pools, beside captures */
     bool pure;    /* ... and no other, from the device's own pool */
-    bool scarce; /* that there is no memory is an answer */
-    bool stop;  /* at the first thing that is wrong */
+    bool scarce;  /* that there is no memory is an answer */
+    bool stop;    /* at the first thing that is wrong */
 };
 extern struct settings settings;
 
@@ -70,7 +70,7 @@ struct graph {
     struct block block; /* that was there before the capture, or that the graph allocates */
     /* a launch allocates the block; `block.address` is 0 until then, and when it is freed */
     bool allocates;
-    bool frees_itself;  /* ... and frees what the last one has left */
+    bool frees_itself; /* ... and frees what the last one has left */
     uint64_t address;
     uint32_t tag;
     uint32_t launches; /* still to come */
@@ -139,6 +139,17 @@ bool wait_for_device(void);
 /** Around calls that a global capture forbids to all threads. */
 void unsafe_begin(void);
 void unsafe_end(void);
+
+/** What goes on in stream order beside captures: a global one forbids it to threads whose own mode is not
+ * relaxed (docs/hardware.md). */
+#define RELAXED(call)                                                                                        \
+    ({                                                                                                       \
+        enum cudaStreamCaptureMode relaxed_mode = cudaStreamCaptureModeRelaxed;                              \
+        cudaThreadExchangeStreamCaptureMode(&relaxed_mode);                                                  \
+        int relaxed_status = (int)(call);                                                                    \
+        cudaThreadExchangeStreamCaptureMode(&relaxed_mode);                                                  \
+        relaxed_status;                                                                                      \
+    })
 void end_graphs(struct worker *worker);
 
 #endif

@@ -42,7 +42,7 @@ static cudaMemPool_t pick_pool(struct worker *worker, int device)
         *pool = NULL;
     }
     if (*pool && pick(worker, 200) == 0)
-        worked(cudaMemPoolTrimTo(*pool, pick(worker, 2) ? 0 : 1 << 20), "cudaMemPoolTrimTo");
+        worked(RELAXED(cudaMemPoolTrimTo(*pool, pick(worker, 2) ? 0 : 1 << 20)), "cudaMemPoolTrimTo");
     if (!*pool)
         *pool = new_pool(worker, device);
     return *pool;
@@ -69,7 +69,8 @@ bool allocate_ordered(struct worker *worker, struct block *block, size_t bytes, 
 {
     cudaMemPool_t pool = pick_pool(worker, device);
     void *p = NULL;
-    int status = pool ? cudaMallocFromPoolAsync(&p, bytes, pool, stream) : cudaMallocAsync(&p, bytes, stream);
+    int status =
+        RELAXED(pool ? cudaMallocFromPoolAsync(&p, bytes, pool, stream) : cudaMallocAsync(&p, bytes, stream));
 
     block->address = (uintptr_t)p;
     block->ordered = true;
@@ -87,7 +88,8 @@ static void free_on_another_device(struct worker *worker, struct block *block)
     worked(cudaEventRecord(*event, stream_of(worker, block->device, block->stream)), "cudaEventRecord");
     stream = stream_of(worker, device, pick_stream(worker));
     worked(cudaStreamWaitEvent(stream, *event, 0), "cudaStreamWaitEvent");
-    worked(cudaFreeAsync((void *)(uintptr_t)block->address, stream), "cudaFreeAsync on another device");
+    worked(RELAXED(cudaFreeAsync((void *)(uintptr_t)block->address, stream)),
+           "cudaFreeAsync on another device");
 }
 
 /** Memory from cudaMalloc may be freed so as well. */
@@ -99,7 +101,7 @@ void free_ordered(struct worker *worker, struct block *block)
     if (how == 0 && block->ordered) {
         cudaStream_t stream = stream_of(worker, block->device, block->stream);
 
-        worked(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        worked(RELAXED(cudaStreamSynchronize(stream)), "cudaStreamSynchronize");
         unsafe_begin();
         worked(cudaFree(p), "cudaFree of stream-ordered memory");
         unsafe_end();
@@ -111,7 +113,7 @@ void free_ordered(struct worker *worker, struct block *block)
     }
     if (how < 8)
         move_to_stream(worker, block, pick_stream(worker));
-    worked(cudaFreeAsync(p, stream_of(worker, block->device, block->stream)), "cudaFreeAsync");
+    worked(RELAXED(cudaFreeAsync(p, stream_of(worker, block->device, block->stream))), "cudaFreeAsync");
 }
 
 void end_ordered(struct worker *worker)

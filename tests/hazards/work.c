@@ -92,8 +92,8 @@ enum stream_kind pick_stream(struct worker *worker)
 {
     static const struct phase of_all[] = {{LEGACY, MORE}, {NONBLOCKING, 2}, {PER_THREAD, 1},
                                           {BLOCKING, 1},  {NONBLOCKING, 3}, {LEGACY, 2}};
-    static const struct phase ordered[] = {{LEGACY, STREAMS}, {MORE, 6},        {MORE, 2}, {NONBLOCKING, 9},
-                                           {PER_THREAD, 3},   {LEGACY, MORE},   {MORE, 6}, {NONBLOCKING, 2}};
+    static const struct phase ordered[] = {{LEGACY, STREAMS}, {MORE, 6},      {MORE, 2}, {NONBLOCKING, 9},
+                                           {PER_THREAD, 3},   {LEGACY, MORE}, {MORE, 6}, {NONBLOCKING, 2}};
     uint64_t turn = worker->operations / PHASE;
 
     if (settings.solo)
@@ -188,7 +188,7 @@ static void check_end(struct worker *worker, const struct block *block, uint64_t
                                 stream),
                 "cudaMemcpyAsync"))
         return;
-    if (!worked(cudaStreamSynchronize(stream), "cudaStreamSynchronize"))
+    if (!worked(RELAXED(cudaStreamSynchronize(stream)), "cudaStreamSynchronize"))
         return;
     at = first_other(worker->seen, words, block->tag);
     worker->checks++;
@@ -317,7 +317,7 @@ void end_worker(struct worker *worker)
     for (int device = 0; device < settings.devices; device++) {
         use_device(worker, device);
         wait_for_device();
-        worked(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
+        worked(RELAXED(cudaStreamSynchronize(cudaStreamPerThread)), "cudaStreamSynchronize");
         for (int kind = BLOCKING; kind < STREAMS; kind++)
             if (worker->streams[device][kind])
                 worked(cudaStreamDestroy(worker->streams[device][kind]), "cudaStreamDestroy");

@@ -11,12 +11,26 @@ static void two_dimensions(void)
         in[i / 10][i % 10] = (unsigned char)i;
     memset(out, 0xff, sizeof out);
     must(cuMemAllocPitch_v2(&p, &pitch, 10, 6, 4));
-    CUDA_MEMCPY2D up = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 10,
-                        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = p, .dstPitch = pitch,
-                        .WidthInBytes = 10, .Height = 6};
-    CUDA_MEMCPY2D down = {.srcXInBytes = 2, .srcY = 1, .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = p,
-                          .srcPitch = pitch, .dstXInBytes = 3, .dstY = 2, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                          .dstHost = out, .dstPitch = 10, .WidthInBytes = 4, .Height = 3};
+    CUDA_MEMCPY2D up = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = in,
+                        .srcPitch = 10,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = p,
+                        .dstPitch = pitch,
+                        .WidthInBytes = 10,
+                        .Height = 6};
+    CUDA_MEMCPY2D down = {.srcXInBytes = 2,
+                          .srcY = 1,
+                          .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .srcDevice = p,
+                          .srcPitch = pitch,
+                          .dstXInBytes = 3,
+                          .dstY = 2,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .dstPitch = 10,
+                          .WidthInBytes = 4,
+                          .Height = 3};
     answers(cuMemcpy2D_v2(&up), CUDA_SUCCESS);
     answers(cuMemcpy2DAsync_v2(&down, NULL), CUDA_SUCCESS);
     must(cuCtxSynchronize());

@@ -388,10 +388,10 @@ static void conditions(void)
         CUgraphConditionalNodeType type;
         unsigned size, value, flags;
         int body; /* which runs; -1: none */
-    } cases[] = {{CU_GRAPH_COND_TYPE_IF, 1, 1, 1, 0},      {CU_GRAPH_COND_TYPE_IF, 1, 0, 1, -1},
-                 {CU_GRAPH_COND_TYPE_IF, 2, 0, 1, 1},      {CU_GRAPH_COND_TYPE_IF, 2, 7, 0, 1},
-                 {CU_GRAPH_COND_TYPE_SWITCH, 3, 2, 1, 2},  {CU_GRAPH_COND_TYPE_SWITCH, 3, 3, 1, -1},
-                 {CU_GRAPH_COND_TYPE_WHILE, 1, 1, 1, 0},   {CU_GRAPH_COND_TYPE_WHILE, 1, 0, 1, -1}};
+    } cases[] = {{CU_GRAPH_COND_TYPE_IF, 1, 1, 1, 0},     {CU_GRAPH_COND_TYPE_IF, 1, 0, 1, -1},
+                 {CU_GRAPH_COND_TYPE_IF, 2, 0, 1, 1},     {CU_GRAPH_COND_TYPE_IF, 2, 7, 0, 1},
+                 {CU_GRAPH_COND_TYPE_SWITCH, 3, 2, 1, 2}, {CU_GRAPH_COND_TYPE_SWITCH, 3, 3, 1, -1},
+                 {CU_GRAPH_COND_TYPE_WHILE, 1, 1, 1, 0},  {CU_GRAPH_COND_TYPE_WHILE, 1, 0, 1, -1}};
     enum { CASES = sizeof cases / sizeof cases[0], BODY_WORDS = 4, WORDS = 3 * BODY_WORDS * CASES };
     uint32_t words[WORDS], want[WORDS] = {0};
     CUgraphConditionalHandle handle;

@@ -20,8 +20,8 @@ static int importer(void)
     begin();
     if (read(0, &large, sizeof large) != sizeof large || read(0, &small, sizeof small) != sizeof small)
         return 2;
-    if (cuIpcOpenMemHandle_v2(&p, large, 0) != CUDA_ERROR_INVALID_VALUE)
-        return 3;
+    if (cuIpcOpenMemHandle_v2(&p, large, 0x77) || cuIpcCloseMemHandle(p))
+        return 3; /* the flags are not looked at */
     if (cuIpcOpenMemHandle_v2(&p, large, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ||
         cuIpcOpenMemHandle(&q, small, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS))
         return 4;

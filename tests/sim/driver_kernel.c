@@ -112,14 +112,12 @@ static void arguments_in_a_buffer(void)
     must(cuMemFree_v2(p));
 }
 
-/* A device from the beginning, current. */
+/* A context of its own, current: a primary one is not had again after a fault. */
 static CUcontext renew(CUdevice device)
 {
     CUcontext ctx;
 
-    must(cuDevicePrimaryCtxReset_v2(device));
-    must(cuDevicePrimaryCtxRetain(&ctx, device));
-    must(cuCtxSetCurrent(ctx));
+    must(cuCtxCreate_v2(&ctx, 0, device));
     load();
     return ctx;
 }
@@ -203,8 +201,7 @@ static void peers(void)
     must(cuMemAlloc_v2(&p, 4096));
     must(cuMemsetD32_v2(p, 2, 1024));
     must(cuCtxSynchronize());
-    must(cuDevicePrimaryCtxRetain(&second, 1));
-    must(cuCtxSetCurrent(second));
+    must(cuCtxCreate_v2(&second, 0, 1));
     load();
     must(cuMemAlloc_v2(&sum, 8));
     must(cuCtxEnablePeerAccess(first, 0));
@@ -235,8 +232,7 @@ static void pool_access(void)
     answers(cuMemPoolSetAccess(pool, &access, 1), CUDA_SUCCESS);
     answers(cuMemPoolGetAccess(&flags, pool, &access.location), CUDA_SUCCESS);
     is_int(flags, CU_MEM_ACCESS_FLAGS_PROT_READ, "the access that was set");
-    must(cuDevicePrimaryCtxRetain(&second, 1));
-    must(cuCtxSetCurrent(second));
+    must(cuCtxCreate_v2(&second, 0, 1));
     load();
     must(cuMemAlloc_v2(&sum, 8));
     answers(launch(sum_kernel, NULL, p, 1024, sum), CUDA_SUCCESS);

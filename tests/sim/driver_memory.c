@@ -9,7 +9,7 @@ static void sizes(void)
     answers(cuMemAlloc_v2(&p, 0), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemAlloc_v2(NULL, 1), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemAlloc_v2(&p, 2UL << 30), CUDA_ERROR_OUT_OF_MEMORY);
-    is_u64(p, 1, "a refused allocation leaves its pointer alone");
+    is_u64(p, 0, "a refused allocation leaves no address behind");
     must(cuMemGetInfo_v2(&free_bytes, &total));
     is_u64(total, 1UL << 30, "the capacity is what was asked for");
     is_u64(free_bytes, total, "nothing is taken at first");
@@ -88,7 +88,8 @@ static void pinned(void)
     unsigned flags = 0;
     char *own = malloc(10000);
 
-    answers(cuMemHostAlloc(&h, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemHostAlloc(&h, 0, 0), CUDA_SUCCESS);
+    is_ptr(h, NULL, "nothing is at NULL");
     answers(cuMemHostAlloc(&h, 100, 0x80), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemHostAlloc(&h, 10000, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
     memset(h, 7, 10000);

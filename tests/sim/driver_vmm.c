@@ -81,11 +81,11 @@ static void mappings(void)
     must(cuMemCreate(&a, 4 * MIB, &plain, 0));
     must(cuMemCreate(&b, 2 * MIB, &plain, 0));
     must(cuMemAddressReserve(&p, 16 * MIB, 0, 0, 0));
-    answers(cuMemMap(p, 2 * MIB, 1, a, 0), CUDA_ERROR_INVALID_VALUE);
-    answers(cuMemMap(p, 6 * MIB, 0, a, 0), CUDA_ERROR_INVALID_VALUE);
-    answers(cuMemMap(p + 14 * MIB, 4 * MIB, 0, a, 0), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemMap(p, 2 * MIB, 1, a, 0), CUDA_ERROR_NOT_SUPPORTED);
+    answers(cuMemMap(p, 6 * MIB, 0, a, 0), CUDA_ERROR_NOT_SUPPORTED);
+    answers(cuMemMap(p + 14 * MIB, 4 * MIB, 0, a, 0), CUDA_ERROR_NOT_SUPPORTED);
     answers(cuMemMap(p, 4 * MIB, 0, a, 0), CUDA_SUCCESS);
-    answers(cuMemMap(p + 2 * MIB, 2 * MIB, 0, b, 0), CUDA_ERROR_INVALID_VALUE);
+    answers(cuMemMap(p + 2 * MIB, 2 * MIB, 0, b, 0), CUDA_ERROR_NOT_SUPPORTED);
     answers(cuMemMap(p + 4 * MIB, 2 * MIB, 0, b, 0), CUDA_SUCCESS);
     answers(cuMemAddressFree(p, 16 * MIB), CUDA_ERROR_INVALID_VALUE);
     answers(cuMemGetAccess(&flags, &here, p), CUDA_SUCCESS);
@@ -260,8 +260,13 @@ static void shared(const char *self)
 {
     CUmemGenericAllocationHandle h;
     CUmemAllocationProp prop = plain;
-    CUmemPoolProps pool_props = {CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                 {CU_MEM_LOCATION_TYPE_DEVICE, 0}, NULL, 0, 0, {0}};
+    CUmemPoolProps pool_props = {CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                 {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                 NULL,
+                                 0,
+                                 0,
+                                 {0}};
     CUmemPoolPtrExportData data;
     CUmemoryPool pool;
     CUdeviceptr p, q;

@@ -152,7 +152,8 @@ static void free_outside(enum cudaStreamCaptureMode mode)
     cudaGraphDestroy(graph);
 }
 
-/* Another stream's requests are served meanwhile, and blocks that were given before are freed. */
+/* Another stream's requests are served meanwhile, and blocks that were given before are freed: the thread's
+ * mode is relaxed for them, as the driver forbids them else. */
 static void beside(enum cudaStreamCaptureMode mode)
 {
     cudaStream_t stream = streams[4], other = streams[5];
@@ -160,11 +161,14 @@ static void beside(enum cudaStreamCaptureMode mode)
 
     cudaMallocAsync(&block, WORDS * 4, stream);
     cudaMallocAsync(&before, 3 << 20, other);
+    enum cudaStreamCaptureMode own = cudaStreamCaptureModeRelaxed;
     say("beside.begin", cudaStreamBeginCapture(stream, mode));
+    cudaThreadExchangeStreamCaptureMode(&own);
     say("beside.alloc", cudaMallocAsync(&p, 2 << 20, other));
     say("beside.set", cudaMemsetAsync(p, 1, 2 << 20, other));
     say("beside.free", cudaFreeAsync(p, other));
     say("beside.free_before", cudaFreeAsync(before, other));
+    cudaThreadExchangeStreamCaptureMode(&own);
     say("beside.free_of_the_capturing", cudaMemsetAsync(block, 5, WORDS * 4, stream));
     cudaGraph_t graph = end(stream, "beside");
     if (graph) {
@@ -218,8 +222,6 @@ static void *visit(void *arg)
 {
     struct visitor *visitor = arg;
     cudaStream_t mine = NULL;
-
-
 
     cudaSetDevice(0);
     visitor->wrong += cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking) != cudaSuccess;

@@ -34,6 +34,11 @@ struct sim_block *sim_block_at(CUdeviceptr address)
     return (struct sim_block *)sim_range_find(sim_blocks, (uintptr_t)address);
 }
 
+bool sim_block_is_idle_node(const struct sim_block *block)
+{
+    return block->kind == SIM_BLOCK_GRAPH && !block->readable;
+}
+
 /** The block that begins at this address and that nobody frees, or NULL. */
 struct sim_block *sim_block_base(CUdeviceptr address)
 {

@@ -269,7 +269,8 @@ static CUresult check_joined(const struct sim_capture *capture, const struct sim
                                                                      : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
 
-/** Ends the capture that began with a queue: its graph, or NULL and why not. The lock is held. */
+/** Ends the capture that began with a queue: its graph, or NULL and why not. One that is ended by the wrong
+ * thread is over, and one that is ended at a stream that joined it is broken. The lock is held. */
 CUresult sim_capture_end(struct sim_queue *queue, CUgraph *graph_p)
 {
     struct sim_member *member = atomic_load(&queue->captured);
@@ -278,10 +279,14 @@ CUresult sim_capture_end(struct sim_queue *queue, CUgraph *graph_p)
     if (!member)
         return CUDA_ERROR_ILLEGAL_STATE;
     struct sim_capture *capture = member->capture;
-    if (capture->origin != queue)
+    if (capture->origin != queue) {
+        capture->broken = true;
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id)
+    }
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != sim_thread()->id) {
+        close_capture(capture, false);
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    }
     CUresult status = capture->broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : check_joined(capture, member);
     if (status == CUDA_SUCCESS)
         *graph_p = capture->graph;

@@ -132,7 +132,7 @@ CUresult sim_context_peek(struct CUctx_st **ctx_p)
         return CUDA_ERROR_INVALID_CONTEXT;
     struct CUctx_st *ctx = thread->stack[thread->depth - 1];
     if (!atomic_load(&ctx->alive) || !atomic_load(&sim_context_home(ctx)->alive))
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        return ctx->device->spoiled ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *ctx_p = sim_context_home(ctx);
     return CUDA_SUCCESS;
 }

@@ -139,13 +139,10 @@ static struct copy_op *make(const struct sim_copy *copy, const struct CUctx_st *
     return op;
 }
 
-/* A copy that waits by its nature cannot be captured, nor made beside a capture that forbids what it cannot
- * see. */
+/* A copy that waits by its nature cannot be captured; beside a capture it may be made. */
 static CUresult check_waiting(struct sim_queue *queue, enum sim_copy_kind kind)
 {
-    CUresult status = kind == SIM_COPY_ASYNC ? CUDA_SUCCESS : sim_unsafe();
-
-    return status == CUDA_SUCCESS && kind != SIM_COPY_ASYNC ? sim_capture_check_idle(queue) : status;
+    return kind == SIM_COPY_ASYNC ? CUDA_SUCCESS : sim_capture_check_idle(queue);
 }
 
 /**

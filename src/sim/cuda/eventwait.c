@@ -135,7 +135,7 @@ static CUresult refuse_captured(const struct sim_recording *recording, CUresult 
     sim_graph_lock();
     bool open = sim_capture_break(recording->captured.capture);
     sim_graph_unlock();
-    return open ? status : CUDA_ERROR_CAPTURED_EVENT;
+    return open ? status : CUDA_ERROR_INVALID_VALUE;
 }
 
 /** Makes all later work of a context, or of a green one, wait. */

@@ -62,9 +62,13 @@ static CUresult alloc_pinned(void **pointer_p, size_t bytes, unsigned flags)
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!pointer_p || !bytes || (flags & ~known))
+    if (!pointer_p || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
     SIM_REFUSE_UNSAFE();
+    if (!bytes) {
+        *pointer_p = NULL;
+        return CUDA_SUCCESS;
+    }
     status = take(ctx, SIM_BLOCK_HOST, bytes, flags, &block);
     if (status == CUDA_SUCCESS)
         *pointer_p = (void *)block->range.start;

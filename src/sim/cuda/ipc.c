@@ -146,7 +146,7 @@ static CUresult open_new(struct CUctx_st *ctx, const struct ipc_data *data, CUde
     return block ? CUDA_SUCCESS : fd < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_MAP_FAILED;
 }
 
-static CUresult open_handle(CUdeviceptr *address_p, const CUipcMemHandle *handle, unsigned flags)
+static CUresult open_handle(CUdeviceptr *address_p, const CUipcMemHandle *handle)
 {
     struct CUctx_st *ctx;
     struct ipc_data data;
@@ -155,7 +155,7 @@ static CUresult open_handle(CUdeviceptr *address_p, const CUipcMemHandle *handle
     if (status != CUDA_SUCCESS)
         return status;
     memcpy(&data, handle, sizeof data);
-    if (!address_p || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS || memcmp(data.magic, magic, sizeof magic))
+    if (!address_p || memcmp(data.magic, magic, sizeof magic))
         return CUDA_ERROR_INVALID_VALUE;
     if (data.pid == (int32_t)getpid())
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -174,13 +174,15 @@ static CUresult open_handle(CUdeviceptr *address_p, const CUipcMemHandle *handle
 SIM_API(cuIpcOpenMemHandle_v2)(CUdeviceptr *address_p, CUipcMemHandle handle, unsigned flags)
 {
     SIM_ENTER(cuIpcOpenMemHandle_v2);
-    return open_handle(address_p, &handle, flags);
+    (void)flags; /* not looked at, as the driver does not */
+    return open_handle(address_p, &handle);
 }
 
 SIM_API(cuIpcOpenMemHandle)(CUdeviceptr *address_p, CUipcMemHandle handle, unsigned flags)
 {
     SIM_ENTER(cuIpcOpenMemHandle);
-    return open_handle(address_p, &handle, flags);
+    (void)flags; /* not looked at, as the driver does not */
+    return open_handle(address_p, &handle);
 }
 
 static void close_block(struct sim_block *block)

@@ -7,12 +7,15 @@
 
 #define PITCH_ALIGN 512UL
 
+/* A request that fails leaves no address behind: 0 stands there. */
 static CUresult alloc(CUdeviceptr *address_p, size_t bytes)
 {
     struct CUctx_st *ctx;
     struct sim_block *block;
     CUresult status = sim_context_current(&ctx);
 
+    if (address_p)
+        *address_p = 0;
     if (status != CUDA_SUCCESS)
         return status;
     if (!address_p || !bytes)
@@ -99,7 +102,17 @@ static CUresult release_other(struct sim_block *block, enum sim_block_kind kind,
     return kind == SIM_BLOCK_IMPORTED ? sim_pool_drop_import(block, ctx->legacy) : sim_managed_free(block);
 }
 
-/* A free waits for the context that the memory belongs to, whichever is current. */
+/* Plain memory's context, which lives as long as it; NULL if there is no such memory. */
+static struct CUctx_st *context_of(CUdeviceptr address)
+{
+    sim_memory_read_lock();
+    const struct sim_block *block = sim_block_base(address);
+    struct CUctx_st *ctx = block && block->kind == SIM_BLOCK_DEVICE ? block->ctx : NULL;
+    sim_memory_unlock();
+    return ctx;
+}
+
+/* A free waits for the context that the memory belongs to, whichever is current, or none. */
 CUresult sim_heap_release(CUdeviceptr address)
 {
     struct CUctx_st *ctx, *owner;
@@ -107,9 +120,14 @@ CUresult sim_heap_release(CUdeviceptr address)
     enum sim_block_kind kind;
     CUresult status = sim_context_current(&ctx);
 
-    if (status != CUDA_SUCCESS || !address)
+    if (status == CUDA_ERROR_INVALID_CONTEXT &&
+        address) /* none is current: it is the memory's own that counts */
+        status = (ctx = context_of(address)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (status != CUDA_SUCCESS)
         return status;
     SIM_REFUSE_UNSAFE();
+    if (!address)
+        return CUDA_SUCCESS;
     if (free_idle(address, &owner))
         return sim_context_error(ctx);
     status = claim(address, &block, &kind);
@@ -148,8 +166,6 @@ static CUresult get_info(size_t *free_p, size_t *total_p)
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (!free_p || !total_p)
-        return CUDA_ERROR_INVALID_VALUE;
     bool kept = sim_books_kept();
     sim_memory_read_lock();
     if (kept)
@@ -157,8 +173,10 @@ static CUresult get_info(size_t *free_p, size_t *total_p)
     size_t others = kept ? books.others : sim_books_others(ctx->device->ordinal),
            used = ctx->device->used_bytes + others;
     sim_memory_unlock();
-    *free_p = used < sim_config.memory_bytes ? sim_config.memory_bytes - used : 0;
-    *total_p = sim_config.memory_bytes;
+    if (free_p)
+        *free_p = used < sim_config.memory_bytes ? sim_config.memory_bytes - used : 0;
+    if (total_p)
+        *total_p = sim_config.memory_bytes;
     if (kept)
         sim_books_write(ctx->device, &books);
     return CUDA_SUCCESS;
@@ -179,7 +197,8 @@ static CUresult address_range(CUdeviceptr *base_p, size_t *bytes_p, CUdeviceptr 
         return status;
     sim_memory_read_lock();
     struct sim_block *block = sim_block_at(address);
-    if (!block || block->freed || block->claimed || block->kind == SIM_BLOCK_REGISTERED) {
+    if (!block || block->freed || block->claimed || block->kind == SIM_BLOCK_REGISTERED ||
+        sim_block_is_idle_node(block)) {
         status = CUDA_ERROR_NOT_FOUND;
     } else {
         if (base_p)

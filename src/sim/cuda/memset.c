@@ -88,14 +88,12 @@ static CUresult make(const struct fill_op *plan, struct sim_op **work_p)
     return CUDA_SUCCESS;
 }
 
-/* Without a stream a capture cannot see it; into host memory it is then waited for. */
+/* Without a stream it goes into the legacy one; into host memory it is then waited for. */
 static CUresult enqueue(struct sim_queue *queue, const struct fill_op *plan, bool host, bool streamless)
 {
     struct sim_op *work = NULL;
-    CUresult status = streamless ? sim_unsafe() : CUDA_SUCCESS;
+    CUresult status = streamless ? sim_capture_check_idle(queue) : CUDA_SUCCESS;
 
-    if (status == CUDA_SUCCESS && streamless)
-        status = sim_capture_check_idle(queue);
     if (status == CUDA_SUCCESS)
         status = make(plan, &work);
     if (status != CUDA_SUCCESS)

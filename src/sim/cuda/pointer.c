@@ -153,7 +153,7 @@ static CUresult get(void *data, CUpointer_attribute attribute, CUdeviceptr addre
         ctx = NULL;
     sim_memory_read_lock();
     struct sim_block *block = sim_block_at(address);
-    if (block && !block->claimed)
+    if (block && !block->claimed && !sim_block_is_idle_node(block))
         status = known(block, attribute, address, ctx, data);
     sim_memory_unlock();
     return status;
@@ -163,6 +163,14 @@ SIM_API(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CUdevi
 {
     SIM_ENTER(cuPointerGetAttribute);
     return get(data, attribute, address);
+}
+
+/* What is not known is the host's, as far as the driver can tell. */
+static bool is_known(CUdeviceptr address)
+{
+    unsigned type;
+
+    return get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS;
 }
 
 static size_t answer_bytes(CUpointer_attribute attribute)
@@ -198,9 +206,12 @@ SIM_API(cuPointerGetAttributes)
             attributes[i] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE)
             return CUDA_ERROR_INVALID_VALUE;
         memset(data[i], 0, answer_bytes(attributes[i]));
-        if (get(data[i], attributes[i], address) != CUDA_SUCCESS &&
-            attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+        if (get(data[i], attributes[i], address) == CUDA_SUCCESS)
+            continue;
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
             put_int(data[i], CU_DEVICE_INVALID);
+        else if (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER && !is_known(address))
+            *(void **)data[i] = (void *)(uintptr_t)address;
     }
     return CUDA_SUCCESS;
 }

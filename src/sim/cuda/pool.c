@@ -42,7 +42,8 @@ static void arrive(struct CUmemPoolHandle_st *pool, struct pool_part *part)
     if (part->block)
         sim_block_drop(part->block);
     part->block = NULL;
-    pool->used -= part->bytes;
+    pool->used -= part->asked;
+    part->asked = 0;
     part->state = PART_DONE;
 }
 
@@ -144,8 +145,8 @@ static bool occupy(struct CUmemPoolHandle_st *pool, struct pool_part *part, size
         sim_block_drop(part->block);
     if (part->state == PART_PENDING || part->state == PART_DONE)
         sim_queue_put(part->freed.queue);
-    if (part->state != PART_PENDING)
-        pool->used += part->bytes;
+    pool->used += bytes - part->asked;
+    part->asked = bytes;
     part->state = PART_USED;
     part->block = sim_block_new(SIM_BLOCK_POOL, (uintptr_t)pool->arena->base + part->offset, bytes);
     if (!part->block) {

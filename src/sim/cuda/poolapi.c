@@ -70,9 +70,12 @@ static CUresult alloc_in(struct CUmemPoolHandle_st *pool, CUdeviceptr *address_p
 {
     struct wish wish = {pool, bytes, 0};
 
+    CUresult status = atomic_load(&queue->captured) ? CUDA_SUCCESS : sim_unsafe();
+    if (status != CUDA_SUCCESS)
+        return status;
     if (!bytes || !atomic_load(&queue->captured))
         return alloc_on(pool, address_p, bytes, queue);
-    CUresult status = sim_capture_append(queue, add_alloc_node, &wish);
+    status = sim_capture_append(queue, add_alloc_node, &wish);
     if (status == CUDA_SUCCESS)
         *address_p = wish.address;
     return status;
@@ -97,10 +100,10 @@ static CUresult alloc(CUdeviceptr *address_p, size_t bytes, CUmemoryPool handle,
     return status;
 }
 
-SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr *address_p, size_t bytes, CUstream stream),
+SIM_PAIR(cuMemAllocAsync, ptsz, (CUdeviceptr * address_p, size_t bytes, CUstream stream),
          alloc(address_p, bytes, NULL, false, stream, per_thread))
 SIM_PAIR(cuMemAllocFromPoolAsync, ptsz,
-         (CUdeviceptr *address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
+         (CUdeviceptr * address_p, size_t bytes, CUmemoryPool pool, CUstream stream),
          alloc(address_p, bytes, pool, true, stream, per_thread))
 
 struct free_op {
@@ -179,7 +182,9 @@ static CUresult free_async(CUdeviceptr address, CUstream stream, bool per_thread
 
     if (status != CUDA_SUCCESS)
         return status;
-    if (address)
+    if (!atomic_load(&queue->captured))
+        status = sim_unsafe();
+    if (address && status == CUDA_SUCCESS)
         status = atomic_load(&queue->captured) ? sim_capture_append(queue, add_free_node, &address)
                                                : free_on(address, queue);
     sim_queue_put(queue);
@@ -326,6 +331,7 @@ SIM_API(cuDeviceSetMemPool)(CUdevice device, CUmemoryPool pool)
 SIM_API(cuMemPoolTrimTo)(CUmemoryPool handle, size_t keep)
 {
     SIM_ENTER(cuMemPoolTrimTo);
+    SIM_REFUSE_UNSAFE();
     struct CUmemPoolHandle_st *pool = sim_object_get(handle, SIM_POOL);
 
     if (!pool)

@@ -74,6 +74,7 @@ static CUresult set_attribute(struct CUmemPoolHandle_st *pool, CUmemPool_attribu
 SIM_API(cuMemPoolGetAttribute)(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
 {
     SIM_ENTER(cuMemPoolGetAttribute);
+    SIM_REFUSE_UNSAFE();
     struct CUmemPoolHandle_st *pool = value ? sim_object_get(handle, SIM_POOL) : NULL;
 
     if (!pool)
@@ -110,7 +111,7 @@ static CUresult check_access(const struct CUmemPoolHandle_st *pool, const CUmemA
         return CUDA_ERROR_INVALID_VALUE;
     if (pool->device && pool->device->ordinal == desc->location.id &&
         desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        return CUDA_ERROR_INVALID_VALUE;
+        return CUDA_ERROR_INVALID_DEVICE;
     return CUDA_SUCCESS;
 }
 

@@ -79,8 +79,8 @@ void sim_part_release(struct CUmemPoolHandle_st *pool, struct pool_part *part)
     sim_part_unlist(part);
     if (part->state == PART_PENDING || part->state == PART_DONE)
         sim_queue_put(part->freed.queue);
-    if (part->state != PART_DONE)
-        pool->used -= part->bytes;
+    pool->used -= part->asked;
+    part->asked = 0;
     part->state = PART_FREE;
     sim_part_join(pool, part);
 }
@@ -105,6 +105,7 @@ bool sim_part_cut(struct CUmemPoolHandle_st *pool, struct pool_part *part, size_
     *rest = *part;
     rest->offset += bytes;
     rest->bytes -= bytes;
+    rest->asked = 0;
     rest->block = NULL;
     rest->prev = part;
     rest->list_link = NULL;

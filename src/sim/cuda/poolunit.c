@@ -214,7 +214,7 @@ bool sim_unit_grow(struct CUmemPoolHandle_st *pool, size_t bytes)
 /** A pool that a program makes begins with a unit, if there is one. */
 void sim_unit_first(struct CUmemPoolHandle_st *pool)
 {
-    if (!pool->imported)
+    if (!pool->imported && sim_card_wsl())
         take(pool, 0, UNIT_BYTES);
 }
 

@@ -14,7 +14,9 @@ CUresult sim_primary_retain(CUcontext *ctx_p, CUdevice ordinal)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     sim_context_lock();
-    if (!device->primary) {
+    if (device->spoiled)
+        status = CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (status == CUDA_SUCCESS && !device->primary) {
         status = sim_context_new(device, device->primary_flags, 3020, &device->primary);
         if (status == CUDA_SUCCESS) {
             device->primary->primary = true;
@@ -52,7 +54,7 @@ CUresult sim_primary_release(CUdevice ordinal)
 }
 
 /* A reset empties the context but keeps it retained: who still holds it finds it destroyed until it is
- * retained again. */
+ * retained again, which after a fault it never is in the process. */
 static CUresult reset(CUdevice ordinal)
 {
     struct sim_device *device = sim_device(ordinal);
@@ -60,6 +62,7 @@ static CUresult reset(CUdevice ordinal)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     sim_context_lock();
+    device->spoiled |= device->primary && device->primary->alive && sim_context_error(device->primary);
     bool mine = sim_context_doom(device->primary);
     sim_context_unlock();
     if (mine)

@@ -221,6 +221,7 @@ struct sim_device {
     int ordinal;
     struct CUctx_st *primary; /* made once, never freed */
     unsigned primary_refs, primary_flags;
+    bool spoiled; /* its primary context was reset after a fault: this process gets none any more */
     /* under the memory lock */
     struct sim_arena arena;
     size_t used_bytes, peak_bytes;                                          /* of the capacity */
@@ -511,6 +512,8 @@ extern struct sim_range *sim_windows; /* all addresses that are ours, mapped or 
 
 struct sim_block *sim_block_new(enum sim_block_kind kind, uintptr_t start, size_t bytes);
 struct sim_block *sim_block_at(CUdeviceptr address);
+/** Memory of a graph that no launch has taken: its address is given away, and nobody knows it yet. */
+bool sim_block_is_idle_node(const struct sim_block *block);
 struct sim_block *sim_block_base(CUdeviceptr address);
 bool sim_block_in_windows(CUdeviceptr address);
 bool sim_block_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write);

@@ -32,7 +32,7 @@ CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream 
     stream->flags = flags;
     stream->priority = priority > SIM_PRIORITY_LOWEST     ? SIM_PRIORITY_LOWEST
                        : priority < SIM_PRIORITY_GREATEST ? SIM_PRIORITY_GREATEST
-                                                      : priority;
+                                                          : priority;
     if (green)
         stream->queue->joins_legacy = !(flags & CU_STREAM_NON_BLOCKING);
     sim_object_publish(stream);
@@ -253,8 +253,10 @@ SIM_API(cuCtxGetStreamPriorityRange)(int *least_p, int *greatest_p)
 static CUresult query(CUstream handle, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_idle_queue(handle, per_thread, &queue);
+    CUresult status = sim_unsafe();
 
+    if (status == CUDA_SUCCESS)
+        status = sim_stream_idle_queue(handle, per_thread, &queue);
     if (status != CUDA_SUCCESS)
         return status;
     if (!sim_queue_over(queue, sim_queue_position(queue)))
@@ -268,8 +270,10 @@ static CUresult query(CUstream handle, bool per_thread)
 static CUresult synchronize(CUstream handle, bool per_thread)
 {
     struct sim_queue *queue;
-    CUresult status = sim_stream_idle_queue(handle, per_thread, &queue);
+    CUresult status = sim_unsafe();
 
+    if (status == CUDA_SUCCESS)
+        status = sim_stream_idle_queue(handle, per_thread, &queue);
     if (status != CUDA_SUCCESS)
         return status;
     struct sim_op *op = queue->is_legacy ? sim_op_new(sizeof *op, NULL) : NULL;
@@ -297,6 +301,9 @@ static CUresult ask(CUstream handle, bool per_thread, enum question question, vo
     struct sim_queue *queue = NULL;
     CUresult status = answer ? sim_stream_find(handle, per_thread, &queue) : CUDA_ERROR_INVALID_VALUE;
 
+    if (status == CUDA_SUCCESS && question == ASK_ID &&
+        (status = sim_capture_check_idle(queue)) != CUDA_SUCCESS)
+        sim_queue_put(queue);
     if (status == CUDA_SUCCESS) {
         if (question == ASK_FLAGS)
             *(unsigned *)answer = stream ? stream->flags : CU_STREAM_DEFAULT;

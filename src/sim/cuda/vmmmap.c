@@ -113,12 +113,6 @@ static bool reserved(CUdeviceptr address, size_t bytes)
     return false;
 }
 
-/* What a mapping that cannot be is answered with. WSL's driver was seen to have another number for it. */
-static CUresult misfit(void)
-{
-    return sim_card_wsl() ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-}
-
 static bool is_whole(CUdeviceptr address, size_t bytes, size_t offset)
 {
     return !(address % granularity() || bytes % granularity() || offset % granularity());
@@ -130,7 +124,7 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, struct sim
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_whole(address, bytes, offset) || offset > phys->bytes || bytes > phys->bytes - offset ||
         !reserved(address, bytes) || !unmapped(address, bytes))
-        return misfit();
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (!sim_arena_valid_fd(phys->arena))
         return CUDA_ERROR_OPERATING_SYSTEM;
     struct sim_block *block = sim_block_new(SIM_BLOCK_MAPPED, (uintptr_t)address, bytes);

@@ -54,8 +54,7 @@ SIM_API cudaError_t cudaGetLastError(void)
 
     if (sim_runtime() != cudaSuccess)
         return sim_runtime();
-    if (!is_sticky(status))
-        last_error = cudaSuccess;
+    last_error = cudaSuccess;
     return status;
 }
 

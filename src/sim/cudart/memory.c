@@ -20,6 +20,7 @@ SIM_API cudaError_t cudaMalloc(void **pointer, size_t bytes)
         *pointer = NULL;
         return cudaSuccess;
     }
+    *pointer = NULL;
     SIM_TRY(SIM_DRV(cuMemAlloc_v2, &address, bytes));
     *pointer = sim_pointer(address);
     return cudaSuccess;
@@ -72,7 +73,11 @@ SIM_API cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int
     CUdeviceptr address;
 
     SIM_TRY(sim_context());
-    SIM_CHECK(pointer && bytes, cudaErrorInvalidValue);
+    SIM_CHECK(pointer, cudaErrorInvalidValue);
+    if (bytes == 0) {
+        *pointer = NULL;
+        return cudaSuccess;
+    }
     SIM_CHECK(flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, cudaErrorInvalidValue);
     SIM_TRY(SIM_DRV(cuMemAllocManaged, &address, bytes, flags));
     *pointer = sim_pointer(address);
@@ -188,7 +193,7 @@ SIM_API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attri
     found.type = memory_type(type, managed);
     if (found.type == cudaMemoryTypeUnregistered) {
         found.device = cudaInvalidDeviceId;
-        found.hostPointer = (void *)(uintptr_t)pointer;
+        found.hostPointer = host;
     } else {
         found.device = ordinal;
         found.devicePointer = sim_pointer(device);
