@@ -21,10 +21,27 @@ __attribute__((unused)) static long long counted(const char *name)
     return count ? count(name) : -1;
 }
 
-/** What is taken of the device, in MiB. */
+/** What is taken of the device, in MiB: by the simulator's count, or on a real device by NVML's, which is of
+ * all processes. -1 where neither is. */
 __attribute__((unused)) static long long used_mib(void)
 {
-    return counted("used_bytes") >> 20;
+    struct {
+        unsigned long long total, free, used;
+    } memory;
+    void *nvml, *device;
+    int (*begin)(void), (*by_index)(unsigned, void **), (*ask)(void *, void *);
+
+    if (counted("used_bytes") >= 0)
+        return counted("used_bytes") >> 20;
+    nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+    if (!nvml)
+        return -1;
+    *(void **)&begin = dlsym(nvml, "nvmlInit_v2");
+    *(void **)&by_index = dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2");
+    *(void **)&ask = dlsym(nvml, "nvmlDeviceGetMemoryInfo");
+    if (!begin || !by_index || !ask || begin() || by_index(0, &device) || ask(device, &memory))
+        return -1;
+    return (long long)(memory.used >> 20);
 }
 
 #endif

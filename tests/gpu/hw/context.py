@@ -30,6 +30,10 @@ class Context:
         self.verdict, self.notes = "", []  # what makes the stage a failed one although it has rows
         self.scratch = tempfile.TemporaryDirectory(prefix="memshim-hardware.")  # pylint: disable=consider-using-with
 
+    def spent(self):
+        """Seconds since the stage began."""
+        return self.seconds - (self.until - time.monotonic())
+
     def program(self, name):
         """The path of a program of the pack."""
         return os.path.join(self.pack, "bin", name)

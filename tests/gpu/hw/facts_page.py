@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 BEGIN, END = "<!-- facts: scripts/hardware --docs writes this table -->", "<!-- end of facts -->"
-LONGEST = 120
+LONGEST = 200
 # Where the simulator's value is a time, or depends on how this was built.
 VARIES = ("6.", "1.18", "1.19")
 
@@ -27,14 +27,13 @@ def values(text):
 
 
 def measured(top):
-    """id -> what was measured, by machine, in words."""
-    found = {}
+    """Machines in words, each with id -> what was measured there."""
+    found = []
     for path in sorted(glob.glob(os.path.join(top, "docs", "hardware", "*", "facts.json"))):
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
         where = f"{result['machine']['device']}, driver {result['machine']['driver']}, {result['date']}"
-        for row in result["rows"]:
-            found.setdefault(row["id"], []).append((row["value"], where))
+        found.append((where, {row["id"]: row["value"] for row in result["rows"]}))
     return found
 
 
@@ -46,14 +45,16 @@ def cell(value):
 
 def table(top, build):
     """The lines of the table."""
-    lines = ["| fact | name | asked | simulator | measured |", "|---|---|---|---|---|"]
     here = values(on_simulator(build))
     there = measured(top)
+    heads = [f"measured: {where}" for where, _ in there] or ["measured"]
+    lines = ["| fact | name | asked | simulator | " + " | ".join(heads) + " |", "|---|---|---|---|" + "---|" * len(heads)]
     for line in on_simulator(build, "--list").splitlines():
         number, name, asked = line.split(" ", 2)
-        own = "(varies)" if number.startswith(VARIES) else cell(here.get(number, "?"))
-        known = "; ".join(f"{cell(value)} ({where})" for value, where in there.get(number, [])) or "open"
-        lines.append(f"| {number} | `{name}` | {asked} | {own} | {known} |")
+        own = "(varies)" if number.startswith(VARIES) else here.get(number, "?")
+        known = [told.get(number, "open") for _, told in there] or ["open"]
+        cells = [cell(own)] + ["the same" if value == own else cell(value) for value in known]
+        lines.append(f"| {number} | `{name}` | {asked} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -10,7 +10,7 @@ import tarfile
 
 MOST_BYTES = 64 << 20
 PROGRAMS = ("tests/gpu/facts", "tests/gpu/conformance", "tests/gpu/costs", "tests/gpu/routes",
-            "tests/hazards/hazards", "tests/traps/traps", "tests/nohang/nohang")
+            "tests/hazards/hazards", "tests/traps/traps", "tests/nohang/nohang", "tests/bench/together", "tests/cases/kept")
 VENDOR = ("tests/gpu/facts_static", "tests/gpu/routes_static", "tests/gpu/launch")
 PROXY = "tests/gpu/proxy/libcuda.so.1"
 SIMULATED = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libnccl.so.2")

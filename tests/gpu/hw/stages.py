@@ -10,6 +10,7 @@ import sys
 
 import attacks
 import compare
+import device_memory
 from context import Failed, Skip
 
 # What memshim is asked to do, beside running natively: a name and the variables that ask for it.
@@ -123,15 +124,19 @@ def costs_followed(context):
 
 
 def taking_turns(context, command, env, unit, rounds=2):
-    """A program that prints one JSON object, natively and under each mode of memshim, in turns. Rows with the ratio."""
+    """A program that prints one JSON object, natively and under each mode of memshim, in turns: one round, and more while the
+    stage has time for a whole one. Rows with the ratio."""
     variants = [("native", {})] + [(mode, None) for mode in MODES]
     taken = {name: [] for name, _ in variants}
-    seen = {}
-    for _ in range(1 if context.dry_run else rounds):
+    seen, peaks = {}, {}
+    for i in range(1 if context.dry_run else rounds):
+        if i and context.spent() * (i + 1) / i > context.seconds:
+            break
         for name, more in variants:
             if more is None:
                 more = context.preload(MODES[name], report=f"{name}.json")
-            text = context.run(command, env={**env, **more})
+            text, peak = device_memory.one_run(context, command, {**env, **more})
+            peaks[name] = max(peaks.get(name) or 0, peak or 0) or None
             try:
                 taken[name].append(json.loads(text.strip().splitlines()[-1]))
             except (ValueError, IndexError):
@@ -143,6 +148,7 @@ def taking_turns(context, command, env, unit, rounds=2):
     for name, _ in variants:
         best = min(taken[name], key=lambda run: run[unit])
         rows.append({"variant": name, **best, "runs": len(taken[name]), "ratio": round(best[unit] / before, 4),
+                     "device_peak_mib": peaks[name],
                      "memshim_peak_live_bytes": seen.get(name, {}).get("peak_live_bytes"),
                      "memshim_calls": seen.get(name, {}).get("calls"), "report_valid": seen.get(name, {}).get("valid")})
     return rows
@@ -185,6 +191,7 @@ STAGES = [
     ("conformance", "Conformance, natively", conformance),
     *((f"conformance-{m}", f"Conformance with {words(m)}", conformance_under(m)) for m in MODES),
     *attacks.STAGES,
+    *device_memory.STAGES,
     ("costs-idle", "What calls cost, idle device", costs("idle")),
     ("costs-busy", "What calls cost, busy device", costs("busy")),
     ("costs-followed", "What calls cost under memshim", costs_followed),
