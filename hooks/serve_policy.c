@@ -18,6 +18,7 @@
 #include "hooks/balance.h"
 #include "hooks/buffers.h"
 #include "hooks/graph_memory.h"
+#include "hooks/graph_uses.h"
 #include "hooks/serve_handles.h"
 #include "hooks/unseen.h"
 #include "hooks/watch.h"
@@ -340,6 +341,7 @@ void ms_serve_start(bool again)
         ms_serve_contexts_reset();
         ms_buffers_reset();
         ms_graphs_reset();
+        ms_graph_uses_reset();
         ms_memops_reset();
     } else {
         read_policy();

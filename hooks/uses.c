@@ -10,6 +10,7 @@
 #include "gpu/gpu.h"
 #include "gpu/visit.h"
 #include "hooks/dispatch.h"
+#include "hooks/graph_uses.h"
 #include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "hooks/section.h"
@@ -29,14 +30,23 @@ struct telling {
     uint32_t flags; /* of what it uses */
     bool read;
     const struct ms_use_call *call; /* NULL: who used it is not known */
+    uint64_t exec;                  /* of no call: this graph is given it */
 };
+
+static void count(const struct telling *telling, const struct ms_misfree *misfree)
+{
+    struct ms_call *outer = ms_call_around(telling->call->frame);
+
+    ms_ledger_misfree(misfree, outer ? outer->row : (uint16_t)telling->call->row,
+                      outer ? ms_stack_capture(outer->frame, outer->caller)
+                            : ms_stack_capture(telling->call->frame, telling->call->caller));
+}
 
 /* No block lies there: memory of the pool's that was freed before the call began? What goes into a graph is
  * used when that is launched. */
 static MS_NOINLINE void look_at_freed(const struct telling *telling, uint64_t address,
                                       enum ms_misfree_rule rule)
 {
-    struct ms_call *outer = ms_call_around(telling->call->frame);
     struct ms_pool_block block;
     struct ms_misfree misfree;
 
@@ -44,21 +54,23 @@ static MS_NOINLINE void look_at_freed(const struct telling *telling, uint64_t ad
         ms_pool_find(address, &block) || !ms_uses_after(address, telling->call->begun, &misfree))
         return;
     misfree.rule = rule;
-    ms_ledger_misfree(&misfree, outer ? outer->row : (uint16_t)telling->call->row,
-                      outer ? ms_stack_capture(outer->frame, outer->caller)
-                            : ms_stack_capture(telling->call->frame, telling->call->caller));
+    count(telling, &misfree);
 }
 
 static void note(const struct telling *telling, uint64_t address, uint64_t bytes)
 {
-    if (address && !ms_uses_note(telling->number, address, bytes, telling->flags) && telling->call)
+    if (telling->exec)
+        ms_graph_uses_add(telling->exec, address, MS_MISFREE_USED);
+    else if (address && !ms_uses_note(telling->number, address, bytes, telling->flags) && telling->call)
         look_at_freed(telling, address, MS_MISFREE_USED);
 }
 
 /* A number that is no address may look like one of freed memory; but hardly ever. */
 static void note_word(const struct telling *telling, uint64_t word)
 {
-    if (word && !ms_uses_note(telling->number, word, WHOLE, telling->flags) && telling->call)
+    if (telling->exec)
+        ms_graph_uses_add(telling->exec, word, MS_MISFREE_GIVEN);
+    else if (word && !ms_uses_note(telling->number, word, WHOLE, telling->flags) && telling->call)
         look_at_freed(telling, word, MS_MISFREE_GIVEN);
 }
 
@@ -240,6 +252,17 @@ static uint64_t address_of_resource(const void *resource)
     return what.kind == LINEAR || what.kind == PITCH2D ? what.address : 0;
 }
 
+/* What the graph was given and is freed by now. */
+static void look_at_graph(const struct telling *telling, uint64_t exec)
+{
+    enum { MOST = 8 };
+    struct ms_misfree misfrees[MOST];
+    unsigned found = ms_graph_uses_launched(exec, telling->call->begun, misfrees, MOST);
+
+    for (unsigned i = 0; i < found; i++)
+        count(telling, &misfrees[i]);
+}
+
 /* A launch that was put into a graph is one each time that the graph is launched. */
 static atomic_bool graphs_unread;
 
@@ -266,6 +289,10 @@ static void tell(const struct ms_gpu *gpu, const struct ms_use *use, const struc
         ms_uses_mark(address_of_resource(use->resource), MS_LIFE_HELD);
     for (size_t i = 0; use->kernels && telling.gpu && i < use->count; i++)
         ms_layout_is_kernel(telling.gpu, use->kernels[i]);
+    if (use->exec && call)
+        look_at_graph(&telling, use->exec);
+    if (use->change)
+        ms_graph_uses_ended(use->change);
     if (telling.flags && !telling.read)
         atomic_store_explicit(&graphs_unread, true, memory_order_relaxed);
     if (use->launches_graph)
@@ -290,4 +317,11 @@ void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node)
 
     if (node)
         tell(gpu, &use, NULL);
+}
+
+void ms_use_of_exec(const struct ms_gpu *gpu, uint64_t exec, const CUgraphNodeParams *node)
+{
+    struct telling telling = {.gpu = gpu, .read = true, .exec = exec};
+
+    note_node(&telling, node);
 }

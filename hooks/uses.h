@@ -35,6 +35,8 @@ struct ms_use {
     const void *resource; /* the same, of a texture: what CUDA_RESOURCE_DESC says */
     uint64_t shared;      /* other processes have this address from now on */
     uint8_t asked; /* enum ms_asked, of what may be refused for want of memory (no_memory.h); 0: a launch */
+    uint64_t exec;   /* of a launch: the graph; */
+    uint64_t change; /* of any other call: a graph that is another now */
     bool launches, launches_graph;
     bool into_graph; /* no use yet, but a graph has the addresses */
     bool unread;     /* what it uses is not read */
@@ -57,6 +59,9 @@ struct ms_use_call {
 void ms_use_told(const struct ms_target *target, const struct ms_use *use, const struct ms_use_call *call);
 /** A node was added whose parameters are these; NULL: of a type that is a function of its own. */
 void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node);
+
+/** A node of the executable graph was given these parameters (graph_uses.h). */
+void ms_use_of_exec(const struct ms_gpu *gpu, uint64_t exec, const CUgraphNodeParams *node);
 
 static inline uint64_t ms_use_begins(void)
 {

@@ -8,6 +8,7 @@
 #include "gpu/gpu.h"
 #include "hooks/balance.h"
 #include "hooks/graph_memory.h"
+#include "hooks/graph_uses.h"
 #include "hooks/init.h"
 #include "hooks/no_memory.h"
 #include "hooks/serve.h"
@@ -235,10 +236,14 @@ static void note(struct ms_watch *watch, int status)
     case MS_CLASS_GRAPH:
         if (status == 0 && watch->context && handle_out(args))
             ms_graph_made(handle_out(args), watch->context);
+        if (status == 0 && args->key && ms_uses_wanted())
+            ms_graph_uses_made(watch->gpu, handle_out(args), args->key);
         break;
     case MS_CLASS_GRAPH_END:
         if (status != 0 && watch->context)
             ms_graph_made(args->key, watch->context);
+        if (status == 0 && ms_uses_wanted())
+            ms_graph_uses_ended(args->key);
         break;
     case MS_CLASS_GREEN:
         if (status == 0)

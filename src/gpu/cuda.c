@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-#define CONTEXTS 64
+#define CONTEXTS    64
 #define DEVICE_BITS 8
 
 /* context << 8 | device + 1; a user-space handle leaves the upper 16 bits free. */
@@ -68,6 +68,17 @@ static void bind_handles(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->device_attribute = (__typeof__(gpu->device_attribute))find(arg, "cuDeviceGetAttribute");
 }
 
+static void bind_graphs(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->graph_nodes = (__typeof__(gpu->graph_nodes))find(arg, "cuGraphGetNodes");
+    gpu->graph_node_type = (__typeof__(gpu->graph_node_type))find(arg, "cuGraphNodeGetType");
+    gpu->graph_kernel_params =
+        (__typeof__(gpu->graph_kernel_params))find(arg, "cuGraphKernelNodeGetParams_v2");
+    gpu->graph_memcpy_params = (__typeof__(gpu->graph_memcpy_params))find(arg, "cuGraphMemcpyNodeGetParams");
+    gpu->graph_memset_params = (__typeof__(gpu->graph_memset_params))find(arg, "cuGraphMemsetNodeGetParams");
+    gpu->graph_child = (__typeof__(gpu->graph_child))find(arg, "cuGraphChildGraphNodeGetGraph");
+}
+
 static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
@@ -85,6 +96,7 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     bind_memory(gpu, find, arg);
     bind_streams(gpu, find, arg);
     bind_handles(gpu, find, arg);
+    bind_graphs(gpu, find, arg);
 }
 
 static unsigned slot_of(uint64_t context)

@@ -103,6 +103,13 @@ struct ms_gpu {
     /* What kernels are given; since 12.4. */
     CUresult (*func_param_info)(CUfunction, size_t, size_t *, size_t *);
     CUresult (*kernel_param_info)(CUkernel, size_t, size_t *, size_t *);
+    /* What nodes of graphs were given. */
+    CUresult (*graph_nodes)(CUgraph, CUgraphNode *, size_t *);
+    CUresult (*graph_node_type)(CUgraphNode, CUgraphNodeType *);
+    CUresult (*graph_kernel_params)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *); /* since 12.0 */
+    CUresult (*graph_memcpy_params)(CUgraphNode, CUDA_MEMCPY3D *);
+    CUresult (*graph_memset_params)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS *);
+    CUresult (*graph_child)(CUgraphNode, CUgraph *);
     bool keeps_errors; /* success leaves the thread's last error as it is */
     bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
     /* Memory mapped by handle. */

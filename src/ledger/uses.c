@@ -349,10 +349,10 @@ uint64_t ms_uses_latest(void)
     return get(&numbers);
 }
 
-bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+/* What a use of the life's memory was about, if it ended before. */
+static bool is_over(struct ms_life *life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
 {
-    const struct ms_life *life = find_ended(address);
-    if (!life || get(&life->ended) > begun)
+    if (!life || !has_ended(life) || get(&life->ended) > begun)
         return false;
     *misfree_p = (struct ms_misfree){.given = address,
                                      .begin = life->address,
@@ -362,6 +362,24 @@ bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_
                                      .space = MS_SPACE_ADDRESS,
                                      .freed_stack = life->freed_stack};
     return true;
+}
+
+bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+{
+    return is_over(find_ended(address), address, begun, misfree_p);
+}
+
+uint32_t ms_uses_life(uint64_t address)
+{
+    struct ms_life *life = find(address);
+    if (!life)
+        life = find_ended(address);
+    return life ? (uint32_t)(life - life_at(0)) + 1 : 0;
+}
+
+bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+{
+    return is_over(life_at(life - 1), address, begun, misfree_p);
 }
 
 bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t flags)

@@ -79,6 +79,10 @@ uint64_t ms_uses_latest(void);
 /** What lived at `address` last, if that ended before `begun` and nothing lives there now: what a use of it
  * is told by. False if there is none. */
 bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p);
+/** Which life the address lies in, or the one that ended there last; 0: none that is known. */
+uint32_t ms_uses_life(uint64_t address);
+/** The same as ms_uses_after, of that life, whoever has the address now. */
+bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p);
 /** The next number: one for each call that uses memory. */
 uint64_t ms_uses_number(void);
 /** `bytes` from `address` on are used, by the call of that number; UINT64_MAX: nobody knows how many. `flags`

@@ -257,6 +257,88 @@ SCENE pinned_beyond_use(bool clean)
     MUST(cudaFree(p));
 }
 
+/* --- used by graphs after its free ------------------------------------------------------------------------
+ */
+
+SCENE used_after_free_by_graph(bool clean)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    void *block = NULL;
+
+    MUST(cudaMalloc(&block, MIB));
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    MUST(cudaMemsetAsync((char *)block + 512, 1, MIB / 2, stream));
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    if (!clean)
+        MUST(cudaFree(block));
+    MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    if (clean)
+        MUST(cudaFree(block));
+    MUST(cudaGraphExecDestroy(exec));
+}
+
+/* Freed before the graph is made; an argument of a kernel's alone. */
+SCENE used_after_free_by_graph_kernel(bool clean)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    void *block = NULL;
+
+    load_kernels();
+    MUST(cudaMalloc(&block, BLOCK));
+    launch_fill(block, NULL);
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    launch_fill(block, stream);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    if (!clean)
+        MUST(cudaFree(block));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    if (clean)
+        MUST(cudaFree(block));
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+}
+
+/* Somebody else has the address by then. The twin's graph is given another before. */
+SCENE used_after_free_by_older_graph(bool clean)
+{
+    struct cudaMemsetParams params = {.elementSize = 4, .width = 1024, .height = 1};
+    void *block = NULL, *other = some(MIB), *next;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+
+    MUST(cudaMalloc(&block, MIB));
+    params.dst = block;
+    MUST(cudaGraphCreate(&graph, 0));
+    MUST(cudaGraphAddMemsetNode(&node, graph, NULL, 0, &params));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    params.dst = other;
+    if (clean)
+        MUST(cudaGraphExecMemsetNodeSetParams(exec, node, &params));
+    MUST(cudaFree(block));
+    MUST(cudaDeviceSynchronize());
+    next = some(MIB);
+    MUST(cudaGraphLaunch(exec, NULL));
+    MUST(cudaDeviceSynchronize());
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaFree(next));
+    MUST(cudaFree(other));
+}
+
 /* --- used all the same ------------------------------------------------------------------------------------
  */
 

@@ -1,0 +1,183 @@
+/* graph_uses.c - see graph_uses.h.
+ *
+ * Runs in the program's threads, in a section of memshim's own. Owns a hash table by graph, in records of the
+ * arena that are used again, under one lock (MS_RANK_OBJECT), under which nobody is called. */
+#include "hooks/graph_uses.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/lock.h"
+#include "base/records.h"
+#include "gpu/gpu.h"
+#include "pool/pool.h"
+#include "pool/stream.h"
+
+enum { BUCKETS = 256, OF_GRAPH = 512, ALL = 1 << 16, NODES_MAX = 1 << 20, DEPTH = 3 };
+
+struct given {
+    struct given *next;
+    uint64_t exec, address;
+    uint32_t life; /* as ms_uses_life says */
+    uint8_t rule;
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct given *all[BUCKETS];
+static struct ms_records records = MS_RECORDS(struct given, next, 64);
+static unsigned count;
+
+static struct given **bucket_of(uint64_t exec)
+{
+    return &all[(exec * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
+}
+
+static bool is_known_locked(uint64_t exec, uint32_t life, unsigned *of_graph_p)
+{
+    for (const struct given *given = *bucket_of(exec); given; given = given->next) {
+        if (given->exec == exec && given->life == life)
+            return true;
+        *of_graph_p += given->exec == exec;
+    }
+    return false;
+}
+
+void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_misfree_rule rule)
+{
+    uint32_t life;
+    unsigned of_graph = 0;
+    struct given *given;
+
+    if (!address || !(ms_pool_owns(address) || ms_stream_owns(address)) || !(life = ms_uses_life(address)))
+        return;
+    ms_lock(&lock);
+    if (!is_known_locked(exec, life, &of_graph) && of_graph < OF_GRAPH && count < ALL &&
+        (given = ms_records_take(&records)) != NULL) {
+        *given = (struct given){*bucket_of(exec), exec, address, life, (uint8_t)rule};
+        *bucket_of(exec) = given;
+        count++;
+    }
+    ms_unlock(&lock);
+}
+
+void ms_graph_uses_ended(uint64_t exec)
+{
+    ms_lock(&lock);
+    for (struct given **link = bucket_of(exec); *link;) {
+        struct given *given = *link;
+        if (given->exec != exec) {
+            link = &given->next;
+            continue;
+        }
+        *link = given->next;
+        ms_records_drop(&records, given);
+        count--;
+    }
+    ms_unlock(&lock);
+}
+
+unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_misfree *misfrees, unsigned most)
+{
+    unsigned found = 0;
+
+    ms_lock(&lock);
+    for (const struct given *given = *bucket_of(exec); given && found < most; given = given->next) {
+        if (given->exec != exec || !ms_uses_over(given->life, given->address, begun, &misfrees[found]))
+            continue;
+        misfrees[found++].rule = (enum ms_misfree_rule)given->rule;
+    }
+    ms_unlock(&lock);
+    return found;
+}
+
+/* --- nodes ---------------------------------------------------------------------------------------------- */
+
+/* What the driver says that a node was given, in the form in which nodes are made. False of any other. */
+static bool read_node(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type,
+                      CUgraphNodeParams *params)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel = {.kern = NULL};
+
+    memset(params, 0, sizeof(*params));
+    params->type = type;
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        if (!gpu->graph_kernel_params || gpu->graph_kernel_params(node, &kernel) != CUDA_SUCCESS)
+            return false;
+        params->kernel.func = kernel.func;
+        params->kernel.kern = kernel.kern;
+        params->kernel.kernelParams = kernel.kernelParams;
+        params->kernel.extra = kernel.extra;
+        return true;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return gpu->graph_memcpy_params &&
+               gpu->graph_memcpy_params(node, &params->memcpy.copyParams) == CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+        CUDA_MEMSET_NODE_PARAMS fill;
+        if (!gpu->graph_memset_params || gpu->graph_memset_params(node, &fill) != CUDA_SUCCESS)
+            return false;
+        params->memset.dst = fill.dst;
+        params->memset.pitch = fill.pitch;
+        params->memset.elementSize = fill.elementSize;
+        params->memset.width = fill.width;
+        params->memset.height = fill.height;
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+/* As many as there are: mapped, since a stack of the program's may be small. NULL for none. */
+static CUgraphNode *map_nodes(const struct ms_gpu *gpu, CUgraph graph, size_t *count_p)
+{
+    CUgraphNode *nodes;
+    size_t found = 0;
+
+    if (gpu->graph_nodes(graph, NULL, &found) != CUDA_SUCCESS || !found || found > NODES_MAX)
+        return NULL;
+    *count_p = found;
+    nodes = mmap(NULL, found * sizeof(*nodes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (nodes == MAP_FAILED)
+        return NULL;
+    if (gpu->graph_nodes(graph, nodes, count_p) == CUDA_SUCCESS && *count_p == found)
+        return nodes;
+    munmap(nodes, found * sizeof(*nodes));
+    return NULL;
+}
+
+static void go_through(const struct ms_gpu *gpu, uint64_t exec, CUgraph graph, unsigned depth)
+{
+    size_t found;
+    CUgraphNode *nodes = depth < DEPTH ? map_nodes(gpu, graph, &found) : NULL;
+    CUgraphNodeParams params;
+    CUgraphNodeType type;
+    CUgraph child;
+
+    for (size_t i = 0; nodes && i < found; i++) {
+        if (gpu->graph_node_type(nodes[i], &type) != CUDA_SUCCESS)
+            continue;
+        if (read_node(gpu, nodes[i], type, &params))
+            ms_use_of_exec(gpu, exec, &params);
+        else if (type == CU_GRAPH_NODE_TYPE_GRAPH && gpu->graph_child &&
+                 gpu->graph_child(nodes[i], &child) == CUDA_SUCCESS)
+            go_through(gpu, exec, child, depth + 1);
+    }
+    if (nodes)
+        munmap(nodes, found * sizeof(*nodes));
+}
+
+void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
+{
+    ms_graph_uses_ended(exec);
+    if (exec && graph && gpu && gpu->graph_nodes && gpu->graph_node_type)
+        go_through(gpu, exec, (CUgraph)(uintptr_t)graph, 0);
+}
+
+void ms_graph_uses_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(all, 0, sizeof(all));
+    records.spare = NULL;
+    count = 0;
+}
