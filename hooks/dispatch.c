@@ -468,8 +468,10 @@ void ms_call_end(struct ms_call *call, int status)
     bool owner = ms_init_owner();
     if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
-    if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner))
+    if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner)) {
         ms_no_memory_in_call(call, status);
+        ms_misfree_forked(call, status);
+    }
     if (call->records && MS_LIKELY(owner)) {
         ms_balance_see(call->gpu, call->row, call->frame, call->caller);
         ms_balance_call_ends();

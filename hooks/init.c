@@ -45,6 +45,7 @@
 _Atomic int ms_init_state;
 static _Atomic int exit_code = -1;
 static _Atomic bool out_of_sight;   /* something was opened that binds past us */
+static _Atomic bool came_by_fork;   /* from a process that had called the GPU */
 static _Atomic uint64_t next_asked; /* rows are counted, the report names the way */
 static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 
@@ -221,6 +222,7 @@ static void start_over(void)
     ms_thread.recording = 0;
     ms_thread.tid = 0;
     ms_thread.pass = (struct ms_pass){0};
+    atomic_store(&came_by_fork, true);
     atomic_store(ms_init_owner_word, 1);
 }
 
@@ -255,6 +257,11 @@ bool ms_init_active_slowly(void)
         ms_section_leave(&section);
     }
     return true;
+}
+
+bool ms_init_is_forked(void)
+{
+    return atomic_load(&came_by_fork);
 }
 
 void ms_init_note_next(int row)

@@ -31,6 +31,9 @@ static inline bool ms_init_active(void)
     return MS_LIKELY(ms_init_owner()) || ms_init_active_slowly();
 }
 
+/** Whether the process came by fork from one in which a function with a row had been called. */
+bool ms_init_is_forked(void);
+
 /** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions
  * that hides calls. */
 void ms_init_note_next(int row);

@@ -4,6 +4,7 @@
 #include "hooks/misfree.h"
 
 #include "hooks/graph_memory.h"
+#include "hooks/init.h"
 #include "hooks/resolve.h"
 #include "pool/foreign.h"
 #include "pool/pool.h"
@@ -47,6 +48,22 @@ MS_NOINLINE void ms_misfree_of_call(const struct ms_call *call, enum ms_space sp
     if (key && !is_inside_buffer(call) && !(space == MS_SPACE_ADDRESS && is_taken(key)) &&
         ms_ledger_misfree_find(space, key, false, &misfree))
         count_call(&misfree, call);
+}
+
+/* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED, hipErrorNotInitialized. */
+enum { NOT_INITIALIZED = 3 };
+
+MS_NOINLINE void ms_misfree_forked(struct ms_call *call, int status)
+{
+    struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
+    unsigned api = ms_rows[call->row]->api;
+    struct ms_misfree refused = {.rule = MS_MISFREE_FORKED, .site = UINT32_MAX, .device = MS_DEVICE_NONE};
+
+    if (status != NOT_INITIALIZED || outer->told || !ms_init_is_forked() ||
+        (api != MS_API_CUDA_DRIVER && api != MS_API_CUDA_RUNTIME && api != MS_API_HIP))
+        return;
+    outer->told = true;
+    count_call(&refused, call);
 }
 
 MS_NOINLINE void ms_misfree_of_handle(const struct ms_call *call, uint64_t key)

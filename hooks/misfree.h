@@ -19,6 +19,9 @@ void ms_misfree_of_buffer(const struct ms_call *call);
  * device's, and no longer than its block. Returns where it is counted, for ms_ledger_misfree_undone; 0 for
  * nowhere. */
 uint32_t ms_misfree_of_registration(const struct ms_call *call);
+/** `call` has failed in a child of fork whose parent had used the GPU, with the status by which CUDA and HIP
+ * refuse everything there: counted once for each call of the program's. */
+void ms_misfree_forked(struct ms_call *call, int status);
 /** The same for what has no frame of its own: `outer` is the runtime's around it, or NULL; then the wrapper
  * of `row` was called from `caller`. */
 void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller,

@@ -125,11 +125,12 @@ enum ms_misfree_rule {
     MS_MISFREE_NONE,
     MS_MISFREE_DOUBLE,
     MS_MISFREE_INTERIOR,
-    MS_MISFREE_USED, /* what is freed is copied, or filled (uses.h), */
-    MS_MISFREE_GIVEN, /* or given to a kernel, which may not touch it */
+    MS_MISFREE_USED,   /* what is freed is copied, or filled (uses.h), */
+    MS_MISFREE_GIVEN,  /* or given to a kernel, which may not touch it */
     MS_MISFREE_HOST,   /* what is registered as device memory is none, */
     MS_MISFREE_BEYOND, /* or is longer than its block */
-    MS_MISFREE_LEFT    /* what is registered: counted for as long as it is */
+    MS_MISFREE_LEFT,   /* what is registered: counted for as long as it is */
+    MS_MISFREE_FORKED  /* a call that the vendor refused since the process came by fork */
 };
 /** Whether it is a use of freed memory, which has the stack of the free. */
 static inline bool ms_misfree_is_use(unsigned rule)

@@ -13,7 +13,7 @@
 /* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second,
  * however many frees are refused. */
 enum { LOOKS_MAX = 1 << 24 };
-enum { RULES = MS_MISFREE_LEFT, PAIRS_MAX = MS_MISFREES_MAX - RULES };
+enum { RULES = MS_MISFREE_FORKED, PAIRS_MAX = MS_MISFREES_MAX - RULES };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t looks, forgotten_ns;

@@ -101,7 +101,7 @@ void ms_recover_misfrees(void)
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
         if (ms_misfree_is_use(row->rule) && row->block_bytes > ms_stack_count())
             row->block_bytes = 0;
-        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_LEFT)
+        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_FORKED)
             atomic_store(&row->count, 0);
     }
 }

@@ -216,10 +216,11 @@ const char *ms_finding_deed(const json_t *row)
 {
     const char *rule = ms_report_text(row, "rule");
 
-    return !strcmp(rule, "out_of_memory")    ? "asked for"
-           : !strcmp(rule, "use_after_free") ? "used"
-           : strstr(rule, "regist")          ? "registered"
-                                             : "freed";
+    return !strcmp(rule, "out_of_memory")     ? "asked for"
+           : !strcmp(rule, "use_after_free")  ? "used"
+           : strstr(rule, "regist")           ? "registered"
+           : !strcmp(rule, "forked_with_gpu") ? "called"
+                                              : "freed";
 }
 
 static int weight(const json_t *row)

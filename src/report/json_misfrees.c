@@ -1,5 +1,5 @@
 /* json_misfrees.c - findings about refused frees: of what had been freed before, and of the inside of a
- * block; about uses of what was freed; and about registrations.
+ * block; about uses of what was freed; about registrations; and about calls in children of fork.
  *
  * Floor 4. One for each pair of places, and one for each rule of what found no row of its own
  * (misfrees.h). */
@@ -94,6 +94,13 @@ static void write_message(const struct ms_misfree_row *row, const struct ms_site
         write_use(row, site, text, bytes);
         return;
     }
+    if (row->rule == MS_MISFREE_FORKED) {
+        snprintf(text, bytes,
+                 "%llu call%s of %s failed in a child of fork: its parent had used the GPU before", count,
+                 count == 1 ? "" : "s",
+                 row->api == UINT16_MAX ? "other places" : ms_events_api_name(row->api));
+        return;
+    }
     if (row->rule >= MS_MISFREE_HOST) {
         write_registration(row, site, text, bytes);
         return;
@@ -135,6 +142,10 @@ static const struct {
     [MS_MISFREE_LEFT] = {"buffers_registered",
                          "each keeps its buffer from going, and costs every rank something: deregister "
                          "what this registers before it is freed, or destroy the communicator"},
+    [MS_MISFREE_FORKED] =
+        {"forked_with_gpu",
+         "no call works in such a child, whatever it does: fork before the first use of the "
+         "GPU, or begin processes anew (exec; spawn or forkserver of multiprocessing)"},
 };
 
 static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_input *input)

@@ -60,6 +60,7 @@ SCENES = {
     "died_with_context": ("context_died_with_blocks", None, {}, {}),
     "imported_open": ("imports_open", None, {}, {}),
     "registered_and_left": ("registrations_left", None, {}, {}),
+    "forked_with_gpu": ("forked_with_gpu", "call_in_child", {}, {}),
     "nccl_registers_host": ("wrong_registration", "register_there", {}, {}),
     "nccl_registers_too_much": ("wrong_registration", "register_there", {}, {}),
     "nccl_registers_too_much_of_a_buffer": ("wrong_registration", "register_there", {}, {}),

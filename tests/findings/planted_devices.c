@@ -3,7 +3,10 @@
  * See planted.h. */
 #include "planted.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* --- what libraries take late -----------------------------------------------------------------------------
  */
@@ -81,4 +84,39 @@ SCENE context_elsewhere(bool clean)
         MUST(cuModuleLoadData(&module, image));
     MUST(cudaSetDevice(0));
     MUST(cudaFree(p));
+}
+
+/* --- what is forked with the device in use ----------------------------------------------------------------
+ */
+
+/* Three times, as a worker does that tries again. */
+__attribute__((noinline)) static int call_in_child(void)
+{
+    void *p = NULL;
+    int status = 0;
+
+    for (int i = 0; i < 3; i++) {
+        status = cudaMalloc(&p, MIB);
+        if (!status)
+            MUST(cudaFree(p));
+    }
+    return status;
+}
+
+/* The report is the child's: its parent leaves without one. */
+SCENE forked_with_gpu(bool clean)
+{
+    void *p = NULL;
+    int ended = 0;
+    pid_t child;
+
+    if (!clean)
+        MUST(cudaMalloc(&p, MIB));
+    child = fork();
+    if (!child)
+        exit((call_in_child() == cudaErrorInitializationError) == !clean ? 0 : 3);
+    if (clean)
+        MUST(cudaMalloc(&p, MIB));
+    MUST(cudaFree(p));
+    _exit(child < 0 || waitpid(child, &ended, 0) != child || ended ? 3 : 0);
 }
