@@ -297,6 +297,18 @@ static bool is_alone(struct ms_heap *heap)
     return known && others < least + MS_KEEP_OTHERS_BYTES && others <= total_bytes / MS_KEEP_OTHERS_SHARE;
 }
 
+/* The answer holds for a while: a driver takes as long over it as over a free. */
+static bool was_alone(struct ms_heap *heap)
+{
+    struct ms_device *d = &ms_devices[heap->device];
+    uint64_t now = ms_clock_ns();
+    if (now < atomic_load_explicit(&d->alone_until_ns, memory_order_relaxed))
+        return true;
+    bool alone = is_alone(heap);
+    atomic_store_explicit(&d->alone_until_ns, alone ? now + MS_KEEP_ALONE_NS : 0, memory_order_relaxed);
+    return alone;
+}
+
 /* What may stay reserved, as a loop has asked for it again and again; 0: MEMSHIM_KEEP alone counts. */
 static uint64_t learned(struct ms_heap *heap)
 {
@@ -305,7 +317,7 @@ static uint64_t learned(struct ms_heap *heap)
              since = atomic_load_explicit(&d->learned_ns, memory_order_relaxed);
     if (!bytes || ms_policy->keep_is_set)
         return 0;
-    if (ms_clock_ns() - since <= MS_KEEP_FORGET_NS && is_alone(heap))
+    if (ms_clock_ns() - since <= MS_KEEP_FORGET_NS && was_alone(heap))
         return bytes;
     atomic_store_explicit(&d->learned_bytes, 0, memory_order_relaxed);
     return 0;

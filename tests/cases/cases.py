@@ -63,6 +63,13 @@ def memshim(*arguments):
 
 
 @case
+def asked():
+    """What a loop asks for again and again stays, and who else has come is not asked at each wait: the driver takes long over it."""
+    done = run("asked", 200)
+    fact(done.status == 0 and done.number("kept") == 800 and done.number("asked") <= 20, "asked: 800 MiB stay, and questions are few", done.told())
+
+
+@case
 def kept():
     """Blocks that were freed before a wait: no more than MEMSHIM_KEEP of them stays."""
     for arguments in ((1, 7000), (7, 1000), (3, 100), (1, 7000, 500), (2, 300, 100)):

@@ -1,5 +1,7 @@
 # tests/cases: small programs shaped after public reports or found in use, and what each must print (cases.py)
-check_PROGRAMS += tests/cases/kept tests/cases/after_free tests/cases/neighbour tests/cases/many
+check_PROGRAMS += tests/cases/asked tests/cases/kept tests/cases/after_free tests/cases/neighbour tests/cases/many
+tests_cases_asked_SOURCES = tests/cases/asked.c tests/cases/case.h tests/program.h
+tests_cases_asked_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 tests_cases_kept_SOURCES = tests/cases/kept.c tests/cases/case.h tests/program.h
 tests_cases_kept_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 tests_cases_neighbour_SOURCES = tests/cases/neighbour.c tests/cases/case.h tests/program.h

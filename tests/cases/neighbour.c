@@ -52,6 +52,7 @@ int main(int argc, char **argv)
             return 4;
     tell(to_other);
     hear(to_first);
+    usleep(20000); /* who else is there is asked every 10 ms at most */
     cudaDeviceSynchronize();
     tell(to_other);
     waitpid(child, NULL, 0);
