@@ -34,7 +34,7 @@ struct ms_use {
     uint64_t held;        /* something has this address from now on that kernels read */
     const void *resource; /* the same, of a texture: what CUDA_RESOURCE_DESC says */
     uint64_t shared;      /* other processes have this address from now on */
-    uint8_t asked; /* enum ms_asked, of what may be refused for want of memory (no_memory.h); 0: a launch */
+    uint8_t asked;   /* enum ms_asked, of what may be refused for want of memory (no_memory.h); 0: a launch */
     uint64_t exec;   /* of a launch: the graph; */
     uint64_t change; /* of any other call: a graph that is another now */
     bool launches, launches_graph;

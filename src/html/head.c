@@ -62,12 +62,14 @@ static json_t *stack_text(const struct ms_report *report, json_int_t stack)
 
 static void add_stacks(json_t *rows, const struct ms_report *report)
 {
+    static const char *const keys[][2] = {{"stack", "stack_text"}, {"freed_stack", "freed_stack_text"}};
     json_t *row;
     size_t i;
 
     json_array_foreach (rows, i, row)
-        if (json_is_object(row) && json_is_integer(json_object_get(row, "stack")))
-            json_object_set_new(row, "stack_text", stack_text(report, ms_report_int(row, "stack")));
+        for (size_t k = 0; k < MS_ARRAY_LEN(keys); k++)
+            if (json_is_object(row) && json_is_integer(json_object_get(row, keys[k][0])))
+                json_object_set_new(row, keys[k][1], stack_text(report, ms_report_int(row, keys[k][0])));
 }
 
 /* A file's name may be no UTF-8. */

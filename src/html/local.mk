@@ -5,7 +5,7 @@ CLI_HTML_SOURCES = src/html/page.h src/html/page.c src/html/head.h src/html/head
 	src/html/sha256.h src/html/sha256.c
 
 # What the page is made of, in this order; uPlot as it came (NOTICE).
-html_scripts = src/html/uplot/uPlot.iife.min.js src/html/page/start.js src/html/page/decode.js src/html/page/numbers.js src/html/page/report.js \
+html_scripts = src/html/uplot/uPlot.iife.min.js src/html/page/start.js src/html/page/inflate.js src/html/page/decode.js src/html/page/numbers.js src/html/page/report.js \
 	src/html/page/stacks.js src/html/page/holders.js src/html/page/dom.js src/html/page/canvas.js src/html/page/grid.js \
 	src/html/page/first.js src/html/page/overview.js src/html/page/time.js src/html/page/flame.js src/html/page/segments.js \
 	src/html/page/sites.js src/html/page/phases.js src/html/page/findings.js src/html/page/about.js src/html/page/main.js

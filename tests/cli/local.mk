@@ -7,8 +7,8 @@ ms_cli_tests += tests/cli/pictures.bats
 ms_cli_tests += tests/cli/html.bats
 EXTRA_DIST += tests/html/reports.py tests/html/page_format.py tests/html/browser.py
 if BUILD_CLI
-dist_check_SCRIPTS += tests/html/quick.sh
-TESTS += tests/html/quick.sh
+dist_check_SCRIPTS += tests/html/quick.sh tests/html/at_once.py
+TESTS += tests/html/quick.sh tests/html/at_once.py
 endif
 TESTS += $(ms_cli_tests)
 

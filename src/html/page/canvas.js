@@ -60,9 +60,12 @@ function drawUpright(plot, ns, colour, dash, text, labels) {
   if (text) {
     const wide = context.measureText(text).width + 6 * ratio, from = x + wide < left + width ? x + 3 * ratio : x - wide + 3 * ratio;
     let row = 0;
-    while (labels.some((one) => one.row === row && from < one.to && from + wide > one.from)) row++;
-    labels.push({ row, from, to: from + wide });
-    context.fillText(text, from, top + height - (8 + 12 * row) * ratio);
+    const over = (one) => from < one.to && from + wide > one.from;
+    while (labels.some((one) => one.row === row && over(one))) row++;
+    if (!labels.some((one) => one.text === text && over(one))) { /* many at one place are told once */
+      labels.push({ text, row, from, to: from + wide });
+      context.fillText(text, from, top + height - (8 + 12 * row) * ratio);
+    }
   }
   context.restore();
 }

@@ -9,7 +9,11 @@ function bytesOfBase64(text) {
   return bytes;
 }
 
+/* What is larger than this is left to the browser, which is quicker and answers later. */
+const AT_ONCE = 1 << 20;
+
 async function inflate(text) {
+  if (text.length <= AT_ONCE) return new Inflating(bytesOfBase64(text)).run();
   const stream = new Blob([bytesOfBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -8,8 +8,9 @@ function drawFinding(report, row) {
     row.advice && el("p", {}, short(row.advice, 600)),
     el("p", { class: "lead" }, short(row.rule, 60), `, ${short(row.confidence, 20)}`, row.bytes ? [", ", bytes(row.bytes)] : "",
       row.count > 1 ? `, ${exactText(row.count)} times` : ""),
-    site !== undefined && el("p", { class: "code" }, "allocated at ", short(report.siteLine(site), 200)),
-    row.stack_text && el("details", {}, el("summary", {}, "where it happened"), lines(row.stack_text)));
+    row.stack_text && el("details", { open: true }, el("summary", {}, "where it happened"), lines(row.stack_text)),
+    row.freed_stack_text && el("details", {}, el("summary", {}, "where it was freed"), lines(row.freed_stack_text)),
+    site !== undefined && el("details", { open: !row.stack_text }, el("summary", {}, "where it was allocated"), stackList(report, site)));
 }
 
 function drawFindings(page, place) {

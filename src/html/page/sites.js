@@ -54,6 +54,10 @@ class Sites {
   }
 }
 
+function stackList(report, row) {
+  return el("ol", { class: "stack" }, report.stack(report.column("site.node")[row]).map((frame) => el("li", {}, short(report.frameText(frame), 300))));
+}
+
 function siteDetail(report, row) {
   const figure = (key) => exactAt(report.site(key), row), freed = report.site("freed_count")[row];
   return [el("h3", {}, short(report.siteLine(row), 300)),
@@ -62,6 +66,5 @@ function siteDetail(report, row) {
       bytes(figure("total")), " allocated in ", number(figure("count")), " blocks, of which ", number(figure("freed_count")), " were freed",
       freed > 0 ? ` after ${timeText(report.site("lifetime_ns_sum")[row] / freed)} on average` : "",
       `; first after ${timeText(report.site("first_ns")[row])}, last after ${timeText(report.site("last_ns")[row])}`),
-    el("ol", { class: "stack" }, report.stack(report.column("site.node")[row]).map((frame) =>
-      el("li", {}, short(report.frameText(frame), 300))))];
+    stackList(report, row)];
 }

@@ -18,14 +18,14 @@ enum part_state {
 #define SIM_POOL_BINS 64
 
 struct pool_part {
-    struct pool_part *next, *prev;        /* neighbours that touch it */
+    struct pool_part *next, *prev; /* neighbours that touch it */
     /* of those that are free and of a size, or of those that wait */
     struct pool_part *list_next, **list_link;
     size_t offset, bytes; /* in the arena */
     size_t asked;         /* so much counts as used: what was asked for, and not yet given back */
     enum part_state state;
-    struct sim_block *block;  /* of a used or pending part that is still in the table */
-    struct sim_ticket freed;  /* of one that waits; the queue is referenced */
+    struct sim_block *block; /* of a used or pending part that is still in the table */
+    struct sim_ticket freed; /* of one that waits; the queue is referenced */
 };
 
 struct pool_unit;

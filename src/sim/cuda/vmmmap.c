@@ -45,8 +45,8 @@ static void *reserve_at(CUdeviceptr hint, size_t bytes, size_t align)
     return wide + before;
 }
 
-SIM_API(cuMemAddressReserve)(CUdeviceptr *address_p, size_t bytes, size_t align, CUdeviceptr hint,
-                             unsigned long long flags)
+SIM_API(cuMemAddressReserve)
+(CUdeviceptr *address_p, size_t bytes, size_t align, CUdeviceptr hint, unsigned long long flags)
 {
     SIM_ENTER(cuMemAddressReserve);
     if (!address_p || !bytes || bytes % granularity() || flags || (align & (align - 1)))
@@ -143,8 +143,9 @@ static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, struct sim
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemMap)(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                  unsigned long long flags)
+SIM_API(cuMemMap)
+(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+ unsigned long long flags)
 {
     SIM_ENTER(cuMemMap);
     if (!bytes || flags)
