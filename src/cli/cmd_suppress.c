@@ -1,8 +1,8 @@
 /* cmd_suppress.c - memshim suppress: the leaks of reports as lines for MEMSHIM_SUPPRESSIONS.
  *
  * Floor 5. A line is of the whole chain of calls that led to a leak, so that another leak through the same
- * helper is told when it comes; of the stack's hash where a frame of the chain has no name. What one line
- * suppresses already gets no second one. */
+ * helper, or by another line of the same function, is told when it comes; of the stack's hash where a frame
+ * of the chain has no name or no line. What one line suppresses already gets no second one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,8 +37,8 @@ static void put_template(FILE *out, const char *name)
     fputc('$', out);
 }
 
-/* "chain:^alloc$ <- ^grow$ <- ^main$", or "hash:..." if one of them has no name; "" if neither can be told.
- * To be freed. */
+/* "chain:^alloc$:4 <- ^grow$:9 <- ^main$:20", or "hash:..." if one of them has no name or line; "" if neither
+ * can be told. To be freed. */
 static char *line_of(const struct ms_report *report, const json_t *site)
 {
     const json_t *frames[MS_REPORT_DEPTH_MAX];
@@ -48,10 +48,11 @@ static char *line_of(const struct ms_report *report, const json_t *site)
     bool named = count > 0;
 
     for (i = 0; i < count; i++)
-        named = named && *ms_report_text(frames[i], "function");
+        named = named && *ms_report_text(frames[i], "function") && ms_report_int(frames[i], "line") > 0;
     for (i = 0; out && named && i < count; i++) {
         fputs(i ? MS_SUPPRESS_ARROW : "chain:", out);
         put_template(out, ms_report_text(frames[i], "function"));
+        fprintf(out, ":%" JSON_INTEGER_FORMAT, ms_report_int(frames[i], "line"));
     }
     if (out && !named && ms_report_int(site, "stack") > 0 && *ms_report_text(site, "hash"))
         fprintf(out, "hash:%s", ms_report_text(site, "hash"));

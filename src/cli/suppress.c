@@ -21,8 +21,9 @@ static const char *const kinds[] = {[LEAK] = "leak:", [CHAIN] = "chain:", [HASH]
 
 struct suppression {
     enum by by;
-    char *template; /* as it was written */
-    char **globs;   /* for fnmatch; of a chain one for each frame, innermost first */
+    char *template;    /* as it was written */
+    char **globs;      /* for fnmatch; of a chain one for each frame, innermost first */
+    json_int_t *lines; /* of each, the line in its file; -1: whichever */
     size_t glob_count;
     json_int_t bytes, count;
 };
@@ -53,6 +54,18 @@ static char *glob_of(const char *template)
     return glob;
 }
 
+/* The line of "^kv$:12", which is cut off; -1 without one. */
+static json_int_t cut_line(char *template)
+{
+    char *colon = strrchr(template, ':');
+
+    if (!colon || colon == template || !colon[1] || strlen(colon + 1) > 9 ||
+        colon[1 + strspn(colon + 1, "0123456789")])
+        return -1;
+    *colon = '\0';
+    return atoi(colon + 1);
+}
+
 /* "a <- b <- c" cut at its arrows. */
 static int add_globs(struct suppression *suppression)
 {
@@ -62,11 +75,14 @@ static int add_globs(struct suppression *suppression)
     while (more) {
         const char *arrow = suppression->by == CHAIN ? strstr(from, MS_SUPPRESS_ARROW) : NULL;
         char **grown = realloc(suppression->globs, (suppression->glob_count + 1) * sizeof(*grown));
+        json_int_t *lines = realloc(suppression->lines, (suppression->glob_count + 1) * sizeof(*lines));
         char *one = arrow ? strndup(from, (size_t)(arrow - from)) : strdup(from);
 
-        if (grown)
-            suppression->globs = grown;
-        if (!grown || !one || !(grown[suppression->glob_count] = glob_of(one))) {
+        suppression->globs = grown ? grown : suppression->globs;
+        suppression->lines = lines ? lines : suppression->lines;
+        if (grown && lines && one)
+            lines[suppression->glob_count] = suppression->by == CHAIN ? cut_line(one) : -1;
+        if (!grown || !lines || !one || !(grown[suppression->glob_count] = glob_of(one))) {
             free(one);
             return -1;
         }
@@ -108,7 +124,7 @@ static int take_line(const char *path, int number, char *line)
         by++;
     if (by > HASH || !line[strlen(kinds[by])]) {
         ms_cli_error(
-            "%s:%d: '%.60s' is no suppression; allowed: leak:TEMPLATE, chain:TEMPLATE <- TEMPLATE..., "
+            "%s:%d: '%.60s' is no suppression; allowed: leak:TEMPLATE, chain:TEMPLATE[:LINE] <- ..., "
             "hash:HASH, comments with #",
             path, number, line);
         return -1;
@@ -188,7 +204,8 @@ static bool chain_matches(const struct ms_report *report, const struct suppressi
 
     if (count != chain->glob_count)
         return false;
-    while (i < count && frame_matches(report, chain->globs[i], frames[i]))
+    while (i < count && frame_matches(report, chain->globs[i], frames[i]) &&
+           (chain->lines[i] < 0 || chain->lines[i] == ms_report_int(frames[i], "line")))
         i++;
     return i == count;
 }

@@ -158,8 +158,7 @@ struct ms_device {
      * that is not in reserved_bytes yet. */
     _Atomic uint64_t asked_live_bytes, asked_reserved_bytes;
     /* Keeping and giving back: see keep.c. others_bytes is one more than the least that others had. */
-    _Atomic uint64_t peak_live_bytes, trimmed_bytes, learned_bytes, learned_ns, others_bytes,
-        alone_until_ns;
+    _Atomic uint64_t peak_live_bytes, trimmed_bytes, learned_bytes, learned_ns, others_bytes, alone_until_ns;
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;

@@ -182,7 +182,7 @@ PY
     record a.json 4 3 0
     try suppress -o known.supp a.json
     [ "$status" -eq 0 ]
-    grep -qx 'chain:^leak_some\$ <- ^main\$' known.supp
+    grep -qxE 'chain:\^leak_some\$:[0-9]+ <- \^main\$:[0-9]+' known.supp
     [ "$(grep -c '^chain:' known.supp)" -eq 1 ]
     MEMSHIM_SUPPRESSIONS=known.supp try check --max-leak 0 a.json
     [ "$status" -eq 0 ]
