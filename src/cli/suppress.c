@@ -184,14 +184,13 @@ size_t ms_suppress_chain(const struct ms_report *report, json_int_t stack, const
     size_t rows[MS_REPORT_DEPTH_MAX], chain = 0, i;
     unsigned any;
     size_t count = ms_fold_stack(report, stack, rows, &any);
-    unsigned folded = any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED;
 
     for (i = 0; i < count; i++) {
         unsigned known = ms_fold_of(report, rows[i]);
 
         if (known & MS_FOLD_INFERRED) /* what follows is of another moment */
             break;
-        if (!(known & (MS_FOLD_MARK | MS_FOLD_STARTUP | folded)))
+        if (!(known & (MS_FOLD_MARK | MS_FOLD_STARTUP | MS_FOLD_FOLDED)))
             frames[chain++] = json_array_get(report->frames, rows[i]);
     }
     return chain;

@@ -95,9 +95,8 @@ static bool read_chain(struct alike *alike, const struct ms_site_row *site, stru
     unsigned any;
     bool inferred;
     size_t count = ms_fold_stack(alike->report, site->stack, rows, &any);
-    size_t i = ms_fold_own_of(alike->report, rows, count, any, &inferred);
-    unsigned hidden =
-        MS_FOLD_MARK | MS_FOLD_STARTUP | (any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED);
+    size_t i = ms_fold_own_of(alike->report, rows, count, &inferred);
+    unsigned hidden = MS_FOLD_MARK | MS_FOLD_STARTUP | MS_FOLD_FOLDED;
 
     *chain = (struct chain){.site = site->json};
     if (i == SIZE_MAX || inferred)

@@ -27,7 +27,7 @@ static const struct rule {
 /* A frame as the rules see it. */
 struct seen {
     const char *function, *path, *file; /* of the module, or the source file of Python */
-    bool python;
+    bool python, packaged;              /* it lies in a package of Python's */
 };
 
 static bool is_named(const char *function, const char *start)
@@ -41,7 +41,7 @@ static bool is_named(const char *function, const char *start)
 
 static bool begins(const char *text, const char *start)
 {
-    return !strncmp(text, start, strlen(start));
+    return *text == *start && !strncmp(text, start, strlen(start));
 }
 
 static bool ends(const char *text, const char *end)
@@ -56,6 +56,8 @@ static bool is_kind(const json_t *frame, const char *kind)
     return !strcmp(ms_report_text(frame, "kind"), kind);
 }
 
+#define PACKAGES "-packages/"
+
 static struct seen see(const struct ms_report *report, const json_t *frame)
 {
     json_t *module = json_object_get(frame, "module");
@@ -69,7 +71,13 @@ static struct seen see(const struct ms_report *report, const json_t *frame)
             json_is_integer(module) ? ms_report_module(report, json_integer_value(module)) : NULL, "path");
     slash = strrchr(seen.path, '/');
     seen.file = slash ? slash + 1 : seen.path;
+    seen.packaged = strstr(seen.path, PACKAGES) != NULL;
     return seen;
+}
+
+static bool lies_in(const struct seen *seen, const char *part)
+{
+    return (seen->packaged || !begins(part, PACKAGES)) && strstr(seen->path, part);
 }
 
 static bool fits(const struct rule *rule, const struct seen *seen)
@@ -80,9 +88,9 @@ static bool fits(const struct rule *rule, const struct seen *seen)
     case MODULE:
         return !seen->python && begins(seen->file, rule->text);
     case PATH:
-        return strstr(seen->path, rule->text) != NULL;
+        return lies_in(seen, rule->text);
     case PYTHON:
-        return seen->python && strstr(seen->path, rule->text) != NULL;
+        return seen->python && lies_in(seen, rule->text);
     case NAME:
     default:
         return !seen->python && is_named(seen->function, rule->text);
@@ -108,17 +116,23 @@ bool ms_fold_is_startup(const json_t *frame)
     return false;
 }
 
-const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged)
+static const char *whose_of(const json_t *frame, const struct seen *seen)
 {
-    struct seen seen = see(report, frame);
-
     if (is_kind(frame, "mark"))
         return NULL;
     for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
-        if (fits(&rules[i], &seen))
-            return merged && !strcmp(rules[i].whose, "the interpreter") ? "" : rules[i].whose;
+        if (fits(&rules[i], seen))
+            return rules[i].whose;
     }
-    return !seen.python && ms_fold_is_startup(frame) ? "" : NULL;
+    return !seen->python && ms_fold_is_startup(frame) ? "" : NULL;
+}
+
+const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged)
+{
+    struct seen seen = see(report, frame);
+    const char *whose = whose_of(frame, &seen);
+
+    return merged && whose && !strcmp(whose, "the interpreter") ? "" : whose;
 }
 
 bool ms_fold_is_merged(json_t *const *frames, size_t count)
@@ -171,8 +185,7 @@ static unsigned char learn(const struct ms_report *report, const json_t *frame)
     known |= seen.python ? MS_FOLD_PYTHON : 0;
     known |= ms_fold_is_startup(frame) ? MS_FOLD_STARTUP : 0;
     known |= is_own(&seen) ? MS_FOLD_OWN : 0;
-    known |= ms_fold_whose(report, frame, false) ? MS_FOLD_FOLDED : 0;
-    known |= ms_fold_whose(report, frame, true) ? MS_FOLD_FOLDED_MERGED : 0;
+    known |= whose_of(frame, &seen) ? MS_FOLD_FOLDED : 0;
     return (unsigned char)known;
 }
 
@@ -196,11 +209,9 @@ size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *r
     return count;
 }
 
-size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, unsigned any,
-                      bool *inferred_p)
+size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, bool *inferred_p)
 {
     size_t shown = SIZE_MAX, i;
-    unsigned folded = any & MS_FOLD_PYTHON ? MS_FOLD_FOLDED_MERGED : MS_FOLD_FOLDED;
     bool inferred = false;
 
     *inferred_p = false;
@@ -210,7 +221,7 @@ size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t
         unsigned known = ms_fold_of(report, rows[i]);
 
         inferred = inferred || known & MS_FOLD_INFERRED;
-        if (known & (MS_FOLD_MARK | folded))
+        if (known & (MS_FOLD_MARK | MS_FOLD_FOLDED))
             continue;
         if (known & MS_FOLD_OWN) {
             *inferred_p = inferred;
@@ -226,7 +237,7 @@ const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool
     size_t rows[MS_REPORT_DEPTH_MAX];
     unsigned any;
     size_t count = ms_fold_stack(report, stack, rows, &any);
-    size_t own = ms_fold_own_of(report, rows, count, any, inferred_p);
+    size_t own = ms_fold_own_of(report, rows, count, inferred_p);
 
     return own == SIZE_MAX ? NULL : json_array_get(report->frames, rows[own]);
 }

@@ -26,10 +26,9 @@ enum ms_fold {
     MS_FOLD_MARK = 2,
     MS_FOLD_INFERRED = 4, /* a mark that says so of what follows */
     MS_FOLD_PYTHON = 8,
-    MS_FOLD_STARTUP = 16,        /* ms_fold_is_startup */
-    MS_FOLD_OWN = 32,            /* ms_fold_is_own */
-    MS_FOLD_FOLDED = 64,         /* ms_fold_whose, in a stack without Python */
-    MS_FOLD_FOLDED_MERGED = 128, /* and in a merged one */
+    MS_FOLD_STARTUP = 16, /* ms_fold_is_startup */
+    MS_FOLD_OWN = 32,     /* ms_fold_is_own */
+    MS_FOLD_FOLDED = 64,  /* ms_fold_whose */
 };
 
 /** The rows in frames[] of a stack, innermost first, at most MS_REPORT_DEPTH_MAX of them, and in *any_p what
@@ -51,8 +50,7 @@ bool ms_fold_is_merged(json_t *const *frames, size_t count);
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);
 
 /** The same of a stack whose rows ms_fold_stack() gave: its place among them, SIZE_MAX for none. */
-size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, unsigned any,
-                      bool *inferred_p);
+size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, bool *inferred_p);
 
 /** A name of C++ without template arguments (cxx.h), as ms_text_put writes it. */
 void ms_fold_put_name(FILE *out, const char *name);

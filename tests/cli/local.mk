@@ -27,7 +27,7 @@ tests_cli_fake_shim_so_LDFLAGS = -shared
 if BUILD_CLI
 check_PROGRAMS += tests/cli/count_symbols.so
 tests_cli_count_symbols_so_SOURCES = tests/cli/count_symbols.c
-tests_cli_count_symbols_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC $(LIBDW_CFLAGS)
+tests_cli_count_symbols_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC $(LIBDW_CFLAGS) $(JANSSON_CFLAGS)
 tests_cli_count_symbols_so_LDFLAGS = -shared
 tests_cli_count_symbols_so_LDADD = -ldl
 endif

@@ -211,12 +211,12 @@ counted() { # ARGUMENTS...
 @test "the symbols of a module are walked once for all its frames, and not at all the next time" {
     need_plain memshim
     many_frames 400
-    read -r walks rows <<<"$(counted summary many.json)"
+    read -r walks rows _ <<<"$(counted summary many.json)"
     echo "first $walks walks, $rows rows"
     [ "$walks" -eq 1 ]
     [ "$rows" -ge 400 ]
     [ "$rows" -lt 1000 ]
-    read -r walks rows <<<"$(counted leaks many.json)"
+    read -r walks rows _ <<<"$(counted leaks many.json)"
     echo "second $walks walks, $rows rows"
     [ "$walks" -eq 0 ]
     try symbolize -o named.json many.json
@@ -230,7 +230,7 @@ counted() { # ARGUMENTS...
     counted summary many.json
     sleep 0.01
     touch libmany.so
-    read -r walks rows <<<"$(counted summary many.json)"
+    read -r walks rows _ <<<"$(counted summary many.json)"
     [ "$walks" -eq 1 ]
     [ -n "$(ls "$XDG_CACHE_HOME/memshim/names")" ]
     for file in "$XDG_CACHE_HOME/memshim/names"/*; do
@@ -244,4 +244,22 @@ counted() { # ARGUMENTS...
     [ "$status" -eq 0 ]
     grep -q '"function":"f19"' named.json
     rm "$XDG_CACHE_HOME"
+}
+
+@test "each frame of a report is looked at once, however many call sites have it" {
+    need_plain memshim
+    for count in 500 1000; do
+        python3 - $count <<'PY' >sites.json
+import json, sys
+count = int(sys.argv[1])
+frames = [{"kind": "native", "module": 0, "rel_pc": hex(16 * i), "function": "f%d" % i, "file": "/src/f.c", "line": i + 1} for i in range(4 * count)]
+stacks = [[0, -1]] + [[0 if i % 4 == 0 else i, i] for i in range(4 * count)]
+print(json.dumps({"schema_version": "1.0", "run": {"symbolized": True}, "modules": [{"id": 0, "path": "/bin/f"}], "frames": frames, "stacks": stacks,
+                  "sites": [{"id": i, "stack": 4 * i + 4} for i in range(count)]}))
+PY
+        read -r _ _ gets <<<"$(counted summary sites.json)"
+        echo "$count sites: $gets"
+        [ -n "$less" ] && [ $(((gets - less) / 500)) -le 100 ] || [ $count -eq 500 ]
+        less=$gets
+    done
 }
