@@ -180,19 +180,14 @@ static void before_free(struct ms_call *call)
         call->found = ms_ledger_free_begin(call->args.space, call->args.key, &call->block);
 }
 
-static enum ms_graph_free how_freed(const struct ms_call *call)
-{
-    return ms_rows[call->row]->class == MS_CLASS_FREE_ASYNC ? MS_GRAPH_FREE_IN_ORDER : MS_GRAPH_FREE_AT_ONCE;
-}
-
 static void after_free(struct ms_call *call, int status)
 {
     if (call->object)
         ms_import_close_end(call, status);
     else if (call->found && status != 0)
         ms_ledger_free_abort(&call->block);
-    else if (status == 0 && (call->found || call->is_node))
-        ms_graph_memory_freed(call->args.key, call->is_node ? MS_GRAPH_FREE_BY_NODE : how_freed(call));
+    else if (status == 0 && call->found)
+        ms_graph_memory_freed(call->args.key);
     else if (call->found || !call->args.key)
         return;
     else if (status != 0)
@@ -239,8 +234,6 @@ static void after_graph_node(struct ms_call *call, int status)
 {
     if (status == 0 && ms_uses_wanted())
         ms_use_of_node(call->gpu, (const CUgraphNodeParams *)(uintptr_t)call->args.given);
-    if (status == 0 && call->args.key)
-        ms_graph_memory_freed(call->args.key, MS_GRAPH_FREE_BY_NODE);
     if (status != 0 || call->args.kind != MS_KIND_GRAPH) /* a node of another type */
         return;
     ms_graph_memory_node(call, read_out(&call->args), call->args.device);

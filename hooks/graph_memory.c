@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "gpu/visit.h"
+#include "hooks/graph_owed.h"
 #include "hooks/init.h"
 
 #define BUCKETS       1024
@@ -21,10 +22,9 @@
 #define LEGACY_STREAM 1u
 
 enum node_state {
-    IDLE,  /* as far as is known there is no memory behind it */
-    KEPT,  /* it has a piece of what the driver keeps */
-    LIVE,  /* it was launched, and the program has to free it: a block */
-    GOING, /* freed in the order of a stream, which may not have got there */
+    IDLE, /* as far as is known there is no memory behind it */
+    KEPT, /* it has a piece of what the driver keeps */
+    LIVE, /* it was launched, and the program has to free it: a block */
 };
 
 struct node {
@@ -36,8 +36,7 @@ struct node {
     int16_t device;
     uint16_t api;
     uint8_t state;
-    bool freed_within; /* a node frees it: a launch leaves nothing to be freed */
-    bool was_block;    /* the record knows its address */
+    bool was_block; /* the record knows its address */
 };
 
 struct piece {
@@ -57,7 +56,7 @@ _Atomic bool ms_graph_memory_any;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
 static struct node *nodes[BUCKETS], *fresh, *newest, *oldest;
 static unsigned fresh_left, node_count;
-static uint64_t live_bytes[MS_DEVICES_MAX], going_bytes[MS_DEVICES_MAX];
+static uint64_t live_bytes[MS_DEVICES_MAX];
 static struct kept kept[MS_DEVICES_MAX];
 static const struct ms_gpu *_Atomic asked[MS_DEVICES_MAX];
 static atomic_flag looking = ATOMIC_FLAG_INIT;
@@ -113,9 +112,7 @@ static void set_state_locked(struct node *node, enum node_state state)
 {
     if (node->device >= 0) {
         live_bytes[node->device] -= node->state == LIVE ? node->bytes : 0;
-        going_bytes[node->device] -= node->state == GOING ? node->bytes : 0;
         live_bytes[node->device] += state == LIVE ? node->bytes : 0;
-        going_bytes[node->device] += state == GOING ? node->bytes : 0;
     }
     node->state = (uint8_t)state;
 }
@@ -137,7 +134,6 @@ static void remember(const struct node *what)
             node->thread = what->thread;
             node->api = what->api;
             node->device = what->device;
-            node->freed_within = false;
         }
         be_newest_locked(node);
     }
@@ -186,19 +182,15 @@ bool ms_graph_memory_freed_by_node(const struct ms_call *call)
            ms_graph_memory_captured(call);
 }
 
-void ms_graph_memory_freed(uint64_t address, enum ms_graph_free how)
+void ms_graph_memory_freed(uint64_t address)
 {
     struct node *node;
 
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return;
     ms_lock(&lock);
-    if ((node = find_locked(address)) != NULL) {
-        if (how == MS_GRAPH_FREE_BY_NODE)
-            node->freed_within = true;
-        else if (node->state == LIVE)
-            set_state_locked(node, how == MS_GRAPH_FREE_IN_ORDER ? GOING : IDLE);
-    }
+    if ((node = find_locked(address)) != NULL && node->state == LIVE)
+        set_state_locked(node, IDLE);
     ms_unlock(&lock);
 }
 
@@ -225,71 +217,6 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
 
 /* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
 
-/* The node whose memory the driver says is in use, and that no block has: one of just this size, or else the
- * newest that is no larger. */
-static struct node *next_born_locked(int device, uint64_t bytes)
-{
-    struct node *fits = NULL;
-
-    for (struct node *node = newest; node; node = node->older) {
-        if (node->device != device || node->freed_within || node->state == LIVE || node->state == GOING ||
-            !node->bytes || node->bytes > bytes)
-            continue;
-        if (node->bytes == bytes)
-            return node;
-        fits = fits ? fits : node;
-    }
-    return fits;
-}
-
-/* Likewise of what is in use no more, without a call of the program's: a node of another graph has freed it.
- */
-static struct node *next_gone_locked(int device, uint64_t bytes)
-{
-    struct node *any = NULL;
-
-    for (struct node *node = oldest; node; node = node->newer) {
-        if (node->device != device || node->state != LIVE)
-            continue;
-        if (node->bytes == bytes)
-            return node;
-        any = any ? any : node;
-    }
-    return any;
-}
-
-/* One node more is a block, or one less; false if what is recorded is what is in use. */
-static bool step(int device, uint64_t used, struct node *node_p, bool *born_p)
-{
-    struct node *node = NULL;
-    uint64_t live, due;
-
-    ms_lock(&lock);
-    live = live_bytes[device];
-    due = live + going_bytes[device];
-    *born_p = used > due;
-    if (used > due)
-        node = next_born_locked(device, used - due);
-    else if (used < live)
-        node = next_gone_locked(device, live - used);
-    if (node) {
-        *node_p = *node;
-        node->was_block = true;
-        set_state_locked(node, *born_p ? LIVE : IDLE);
-    }
-    ms_unlock(&lock);
-    return node != NULL;
-}
-
-static void forget_going(int device)
-{
-    ms_lock(&lock);
-    for (struct node *node = newest; node && going_bytes[device]; node = node->older)
-        if (node->device == device && node->state == GOING)
-            set_state_locked(node, IDLE);
-    ms_unlock(&lock);
-}
-
 static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space, uint64_t key,
                    uint64_t bytes, int device)
 {
@@ -308,25 +235,66 @@ static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_sp
     ms_ledger_alloc(&block);
 }
 
-/* Returns how much of what the driver keeps is blocks now. */
-static uint64_t settle_blocks(const struct ms_gpu *gpu, int device, uint64_t used, bool is_over)
+/* What a launch leaves is a block from there on, and none any more if another graph's launch frees it. False
+ * if nothing has changed: it is live already, or nobody's. */
+static bool turn(uint64_t address, bool is_free, struct node *node_p)
 {
-    struct ms_block block;
-    struct node node;
-    uint64_t live;
-    bool born;
+    struct node *node;
+    bool turns;
 
     ms_lock(&lock);
-    is_over |= used <= live_bytes[device];
-    ms_unlock(&lock);
-    if (is_over)
-        forget_going(device);
-    while (step(device, used, &node, &born)) {
-        if (born)
-            record(gpu, &node, MS_SPACE_ADDRESS, node.address, node.bytes, device);
-        else
-            ms_ledger_free_begin(MS_SPACE_ADDRESS, node.address, &block);
+    node = find_locked(address);
+    turns = node && node->device >= 0 && (node->state == LIVE) == is_free;
+    if (turns) {
+        set_state_locked(node, is_free ? IDLE : LIVE);
+        node->was_block = true;
+        *node_p = *node;
     }
+    ms_unlock(&lock);
+    return turns;
+}
+
+static void make_block(const struct node *node)
+{
+    const struct ms_gpu *gpu = atomic_load_explicit(&asked[node->device], memory_order_relaxed);
+
+    if (gpu)
+        record(gpu, node, MS_SPACE_ADDRESS, node->address, node->bytes, node->device);
+}
+
+static void end_block(const struct node *node)
+{
+    struct ms_block block;
+
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, node->address, &block);
+}
+
+/* The oldest of a device's blocks, where they are more than all that it keeps: it was reset. */
+static bool next_gone(int device, uint64_t reserved, struct node *node_p)
+{
+    struct node *node = NULL;
+
+    ms_lock(&lock);
+    if (live_bytes[device] > reserved)
+        node = oldest;
+    while (node && (node->device != device || node->state != LIVE))
+        node = node->newer;
+    if (node) {
+        set_state_locked(node, IDLE);
+        *node_p = *node;
+    }
+    ms_unlock(&lock);
+    return node != NULL;
+}
+
+/* Returns how much of what the driver keeps is blocks. */
+static uint64_t settle_blocks(int device, uint64_t reserved)
+{
+    struct node node;
+    uint64_t live;
+
+    while (next_gone(device, reserved, &node))
+        end_block(&node);
     ms_lock(&lock);
     live = live_bytes[device];
     ms_unlock(&lock);
@@ -412,42 +380,106 @@ static bool ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what,
     return known;
 }
 
-static void look(bool is_over)
+void ms_graph_memory_look(void)
 {
-    uint64_t reserved, used, blocks;
+    uint64_t reserved, blocks;
 
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_acquire)) ||
         atomic_flag_test_and_set(&looking))
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
-        if (!gpu || !ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) ||
-            !ask(gpu, device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used))
+        if (!gpu || !ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
             continue;
         kept[device].gpu = gpu;
-        used = used < reserved ? used : reserved;
-        blocks = settle_blocks(gpu, device, used, is_over);
+        blocks = settle_blocks(device, reserved);
         settle_pieces(&kept[device], device, reserved > blocks ? reserved - blocks : 0);
     }
     atomic_flag_clear(&looking);
 }
 
-void ms_graph_memory_look(void)
+/* A block lies in what the driver keeps, and counts once. */
+static void make_room(const struct node *node)
 {
-    look(false);
+    struct kept *mine = &kept[node->device];
+
+    if (atomic_flag_test_and_set(&looking))
+        return;
+    settle_pieces(mine, node->device, mine->bytes > node->bytes ? mine->bytes - node->bytes : 0);
+    atomic_flag_clear(&looking);
 }
 
-void ms_graph_memory_moment(int status, bool is_over)
+static void launched(uint64_t exec)
+{
+    struct node node;
+    uint64_t address;
+    bool is_free;
+
+    for (unsigned i = 0; (address = ms_graph_owed(exec, i, &is_free)) != 0; i++) {
+        if (!turn(address, is_free, &node))
+            continue;
+        if (is_free) {
+            end_block(&node);
+        } else {
+            make_room(&node);
+            make_block(&node);
+        }
+    }
+}
+
+/* --- what the program calls ----------------------------------------------------------------------------- */
+
+/* Whether there is anything to do behind a call of the program's own; then its section is entered. */
+static bool enter(int status, struct ms_section *section)
+{
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
+        ms_thread.depth > 0 || !ms_init_active())
+        return false;
+    ms_section_enter(section);
+    if (ms_init_owner())
+        return true;
+    ms_section_leave(section);
+    return false;
+}
+
+void ms_graph_memory_moment(int status)
 {
     struct ms_section section;
 
-    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
-        ms_thread.depth > 0 || !ms_init_active())
-        return;
-    ms_section_enter(&section);
-    if (ms_init_owner())
-        look(is_over);
-    ms_section_leave(&section);
+    if (enter(status, &section)) {
+        ms_graph_memory_look();
+        ms_section_leave(&section);
+    }
+}
+
+void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
+{
+    struct ms_section section;
+
+    if (exec && graph && enter(status, &section)) {
+        ms_graph_owed_made(gpu, exec, graph);
+        ms_section_leave(&section);
+    }
+}
+
+void ms_graph_memory_ended(int status, uint64_t exec)
+{
+    struct ms_section section;
+
+    if (enter(status, &section)) {
+        ms_graph_owed_ended(exec);
+        ms_section_leave(&section);
+    }
+}
+
+void ms_graph_memory_launched(uint64_t exec)
+{
+    struct ms_section section;
+
+    if (enter(0, &section)) {
+        launched(exec);
+        ms_section_leave(&section);
+    }
 }
 
 void ms_graph_memory_reset(void)
@@ -457,9 +489,9 @@ void ms_graph_memory_reset(void)
     newest = oldest = NULL;
     fresh_left = node_count = 0;
     memset(live_bytes, 0, sizeof(live_bytes));
-    memset(going_bytes, 0, sizeof(going_bytes));
     memset(kept, 0, sizeof(kept));
     memset((void *)asked, 0, sizeof(asked));
     atomic_flag_clear(&looking);
+    ms_graph_owed_reset();
     atomic_store_explicit(&ms_graph_memory_any, false, memory_order_relaxed);
 }

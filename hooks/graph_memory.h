@@ -2,13 +2,15 @@
  * calls for it.
  *
  * Floor 3. A node has its address from when it is made, or captured; memory is behind it from a launch until
- * it is freed, and nodes share what the driver keeps for graphs. So a node is no block. What a device keeps
- * for graphs the driver tells, and how much of it is in use: whenever the program has waited, ended a graph,
- * or trims that memory. In use after a wait is what no node of the graph frees: it is the program's to free,
- * and recorded as blocks at the nodes' addresses, which may leak. The rest is recorded as pieces of kind
- * `graph`. Both have the name and the stack of the calls that made the nodes: of the newest that may be
- * meant, since of which nodes it is no one tells. Only devices for which a node was seen are asked about,
- * with the thread's capture mode relaxed, so that no capture breaks. */
+ * it is freed, and nodes share what the driver keeps for graphs. So a node is no block. What a launch
+ * allocates and no node of the same graph frees is the program's to free: a block at the node's address, from
+ * the launch on (graph_owed.h), that may leak. How much a device keeps for graphs the driver tells, asked
+ * whenever the program has waited, ended a graph, or trims that memory; what is no block is recorded as
+ * pieces of kind `graph`. How much of it is *used* says nothing of who has to free it: drivers count whole
+ * graphs there (docs/hardware.md). Both have the name and the stack of the calls that made the nodes: pieces
+ * those of the newest that may be meant, since of which nodes they are no one tells. Only devices for which a
+ * node was seen are asked about, with the thread's capture mode relaxed, so that no capture breaks.
+ */
 #ifndef MS_HOOKS_GRAPH_MEMORY_H
 #define MS_HOOKS_GRAPH_MEMORY_H
 
@@ -29,14 +31,20 @@ bool ms_graph_memory_is_node(uint64_t address);
 bool ms_graph_memory_is_unknown(uint64_t address);
 /** Before a free: whether it becomes a node, since the stream captures. It frees nothing by itself. */
 bool ms_graph_memory_freed_by_node(const struct ms_call *call);
-/** Memory at a node's address was freed, or will be by whatever launches a node. */
-enum ms_graph_free { MS_GRAPH_FREE_AT_ONCE, MS_GRAPH_FREE_IN_ORDER, MS_GRAPH_FREE_BY_NODE };
-void ms_graph_memory_freed(uint64_t address, enum ms_graph_free how);
+/** Memory at a node's address was freed by a call. */
+void ms_graph_memory_freed(uint64_t address);
 /** Asks the driver how much it keeps, and records that. Inside a section. */
 void ms_graph_memory_look(void);
-/** Likewise for what the vendor has answered with `status`; in a section of its own. `is_over`: the program
- * has waited for all that was given to the context. */
-void ms_graph_memory_moment(int status, bool is_over);
+
+/* The vendor has answered the program's own call with `status`; each in a section of its own. */
+
+/** What the device keeps may be another amount now. */
+void ms_graph_memory_moment(int status);
+/** An executable graph was made of `graph`, or is no more. */
+void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);
+void ms_graph_memory_ended(int status, uint64_t exec);
+/** It was launched. */
+void ms_graph_memory_launched(uint64_t exec);
 void ms_graph_memory_reset(void);
 
 #endif

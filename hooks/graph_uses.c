@@ -5,15 +5,14 @@
 #include "hooks/graph_uses.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/lock.h"
 #include "base/records.h"
-#include "gpu/gpu.h"
+#include "hooks/graph_nodes.h"
 #include "pool/pool.h"
 #include "pool/stream.h"
 
-enum { BUCKETS = 256, OF_GRAPH = 512, ALL = 1 << 16, NODES_MAX = 1 << 20, DEPTH = 3 };
+enum { BUCKETS = 256, OF_GRAPH = 512, ALL = 1 << 16 };
 
 struct given {
     struct given *next;
@@ -128,50 +127,20 @@ static bool read_node(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeTyp
     }
 }
 
-/* As many as there are: mapped, since a stack of the program's may be small. NULL for none. */
-static CUgraphNode *map_nodes(const struct ms_gpu *gpu, CUgraph graph, size_t *count_p)
+static void note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
 {
-    CUgraphNode *nodes;
-    size_t found = 0;
-
-    if (gpu->graph_nodes(graph, NULL, &found) != CUDA_SUCCESS || !found || found > NODES_MAX)
-        return NULL;
-    *count_p = found;
-    nodes = mmap(NULL, found * sizeof(*nodes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (nodes == MAP_FAILED)
-        return NULL;
-    if (gpu->graph_nodes(graph, nodes, count_p) == CUDA_SUCCESS && *count_p == found)
-        return nodes;
-    munmap(nodes, found * sizeof(*nodes));
-    return NULL;
-}
-
-static void go_through(const struct ms_gpu *gpu, uint64_t exec, CUgraph graph, unsigned depth)
-{
-    size_t found;
-    CUgraphNode *nodes = depth < DEPTH ? map_nodes(gpu, graph, &found) : NULL;
     CUgraphNodeParams params;
-    CUgraphNodeType type;
-    CUgraph child;
+    const uint64_t *exec = arg;
 
-    for (size_t i = 0; nodes && i < found; i++) {
-        if (gpu->graph_node_type(nodes[i], &type) != CUDA_SUCCESS)
-            continue;
-        if (read_node(gpu, nodes[i], type, &params))
-            ms_use_of_exec(gpu, exec, &params);
-        else if (type == CU_GRAPH_NODE_TYPE_GRAPH && gpu->graph_child &&
-                 gpu->graph_child(nodes[i], &child) == CUDA_SUCCESS)
-            go_through(gpu, exec, child, depth + 1);
-    }
-    if (nodes)
-        munmap(nodes, found * sizeof(*nodes));
+    if (read_node(gpu, node, type, &params))
+        ms_use_of_exec(gpu, *exec, &params);
 }
 
 void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 {
     ms_graph_uses_ended(exec);
-    if (exec && graph && gpu && gpu->graph_nodes && gpu->graph_node_type)
-        go_through(gpu, exec, (CUgraph)(uintptr_t)graph, 0);
+    if (exec)
+        ms_graph_nodes(gpu, graph, note, &exec);
 }
 
 void ms_graph_uses_reset(void)

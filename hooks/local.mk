@@ -4,7 +4,7 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/wrap.h hooks/cuda_driver.c hooks/cuda
 	hooks/cuda_runtime.c hooks/nccl.c hooks/cupti.c hooks/hip.c hooks/acl.c hooks/rows.c hooks/resolve.h hooks/libraries.c hooks/bind.c hooks/slots.c hooks/resolve.c \
 	hooks/buffers.h hooks/buffers.c hooks/buffer_holds.c hooks/communicators.h hooks/communicators.c hooks/serve.h hooks/serve.c hooks/serve_context.c hooks/serve_policy.c hooks/serve_call.h hooks/serve_stream.c hooks/serve_mempool.c hooks/serve_oom.c hooks/serve_mapped.c hooks/answer.h \
 	hooks/answer.c hooks/watch.h hooks/watch.c hooks/graphs.c hooks/graph_memory.h hooks/graph_memory.c hooks/memops.c hooks/section.h hooks/dispatch.h hooks/dispatch.c hooks/misfree.h hooks/misfree.c hooks/takers.h hooks/takers.c hooks/balance.h hooks/balance.c hooks/oom_fit.h hooks/oom_fit.c hooks/handles.c hooks/imports.c hooks/init.h hooks/init.c hooks/ends.c hooks/entry.h
-HOOKS_SOURCES += hooks/phases.h hooks/phases.c hooks/nvtx.c hooks/mstx.c hooks/roctx.c hooks/cuda_uses.c hooks/uses.h hooks/uses.c hooks/graph_uses.h hooks/graph_uses.c hooks/layouts.c
+HOOKS_SOURCES += hooks/phases.h hooks/phases.c hooks/nvtx.c hooks/mstx.c hooks/roctx.c hooks/cuda_uses.c hooks/uses.h hooks/uses.c hooks/graph_uses.h hooks/graph_uses.c hooks/graph_nodes.h hooks/graph_nodes.c hooks/graph_owed.h hooks/graph_owed.c hooks/layouts.c
 HOOKS_SOURCES += hooks/serve_handles.h hooks/serve_handles.c hooks/serve_wait.c
 HOOKS_SOURCES += hooks/name.h hooks/direct.h hooks/direct.c hooks/direct_stream.c hooks/listeners.h hooks/listeners.c hooks/unseen.h hooks/unseen.c
 HOOKS_SOURCES += hooks/ipc.h hooks/ipc_export.c hooks/ipc_import.c hooks/ipc_transport.c

@@ -118,7 +118,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
     if (class == MS_CLASS_PIN && ms_uses_wanted())
         ms_uses_mark(args->key, MS_LIFE_SHARED);
     if (class == MS_CLASS_GRAPH_TRIM)
-        ms_graph_memory_moment(0, false);
+        ms_graph_memory_moment(0);
     watch->gpu = gpu;
     watch->args = args;
     watch->follows = !watch->on && ms_thread.depth == 0 && ms_init_active();
@@ -284,8 +284,12 @@ static bool is_moment(const struct ms_watch *watch)
 
 static void watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)
 {
+    if (watch->class == MS_CLASS_GRAPH)
+        ms_graph_memory_made(status, watch->gpu, handle_out(watch->args), watch->args->key);
+    if (watch->class == MS_CLASS_GRAPH_END)
+        ms_graph_memory_ended(status, watch->args->key);
     if (is_moment(watch))
-        ms_graph_memory_moment(status, watch->class == MS_CLASS_SYNC);
+        ms_graph_memory_moment(status);
     if (watch->follows)
         follow_end(watch, status, row, frame, caller);
     if (!watch->on)

@@ -10,6 +10,7 @@
 #include "hooks/communicators.h"
 #include "hooks/direct.h"
 #include "hooks/dispatch.h"
+#include "hooks/graph_memory.h"
 #include "hooks/ipc.h"
 #include "hooks/listeners.h"
 #include "hooks/name.h"
@@ -34,7 +35,6 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* What a row may say of its arguments. */
 #define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
-#define MS_IS_FREE_NODE(params)  ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 #define MS_ARRAY_BYTES_2D(d)                                                                                 \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
 #define MS_ARRAY_BYTES_3D(d, levels) \
@@ -359,6 +359,10 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             refused_##fn(ms_target_, (int)ms_status_, ms_use_.asked, ms_frame_, ms_caller_);                \
             if (ms_use_is_wanted((int)ms_status_))                                                          \
                 ms_use_told(ms_target_, &ms_use_, NULL);                                                    \
+        } else {                                                                                            \
+            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
+            if (ms_use_.launches_graph)                                                                     \
+                ms_graph_memory_launched(ms_use_.exec);                                                     \
         }                                                                                                   \
         return ms_status_;                                                                                  \
     }

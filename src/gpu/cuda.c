@@ -77,6 +77,8 @@ static void bind_graphs(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->graph_memcpy_params = (__typeof__(gpu->graph_memcpy_params))find(arg, "cuGraphMemcpyNodeGetParams");
     gpu->graph_memset_params = (__typeof__(gpu->graph_memset_params))find(arg, "cuGraphMemsetNodeGetParams");
     gpu->graph_child = (__typeof__(gpu->graph_child))find(arg, "cuGraphChildGraphNodeGetGraph");
+    gpu->graph_alloc_params = (__typeof__(gpu->graph_alloc_params))find(arg, "cuGraphMemAllocNodeGetParams");
+    gpu->graph_free_params = (__typeof__(gpu->graph_free_params))find(arg, "cuGraphMemFreeNodeGetParams");
 }
 
 static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)

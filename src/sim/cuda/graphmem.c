@@ -9,6 +9,8 @@
 
 #include "graph.h"
 
+#define USED_STEP (32UL << 20)
+
 struct sim_graph_memory {
     atomic_uint refs;
     const struct CUgraph_st *graph,
@@ -21,6 +23,7 @@ struct sim_graph_memory {
     unsigned readable, writable;
     unsigned busy; /* launches that allocate it and have not freed it */
     bool out;      /* allocated by a launch; nothing that frees it was called for yet */
+    bool counted;  /* a launch has had it: it counts as used from there on to the end of its graphs */
 };
 
 struct memory_op {
@@ -34,11 +37,27 @@ struct sim_graph_memory *sim_graph_memory_ref(struct sim_graph_memory *memory)
     return memory;
 }
 
+/* What belongs to graphs that were launched, freed or not: in steps of 32 MiB, as a driver was seen to tell
+ * it. */
+static void count(struct sim_graph_memory *memory, bool on)
+{
+    struct sim_graph_usage *usage = &memory->device->graphs;
+
+    if (memory->counted == on)
+        return;
+    memory->counted = on;
+    usage->launched += on ? memory->bytes : -memory->bytes;
+    usage->used = (usage->launched + USED_STEP - 1) / USED_STEP * USED_STEP;
+    if (usage->used > usage->used_high)
+        usage->used_high = usage->used;
+}
+
 void sim_graph_memory_put(struct sim_graph_memory *memory)
 {
     if (atomic_fetch_sub(&memory->refs, 1) != 1)
         return;
     sim_memory_write_lock();
+    count(memory, false);
     if (memory->block)
         sim_block_drop(memory->block);
     sim_arena_give(&memory->device->arena, memory->offset, memory->bytes);
@@ -247,7 +266,6 @@ bool sim_graph_memory_is_out(const struct sim_graph_memory *memory)
 static CUresult run_take(struct sim_op *op, struct sim_queue *queue)
 {
     struct sim_graph_memory *memory = ((struct memory_op *)op)->memory;
-    struct sim_graph_usage *usage = &memory->device->graphs;
 
     (void)queue;
     sim_memory_write_lock();
@@ -255,9 +273,7 @@ static CUresult run_take(struct sim_op *op, struct sim_queue *queue)
     if (shown) {
         memory->block->readable = memory->readable;
         memory->block->writable = memory->writable;
-        usage->used += memory->bytes;
-        if (usage->used > usage->used_high)
-            usage->used_high = usage->used;
+        count(memory, true);
     }
     sim_memory_unlock();
     return shown ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -267,8 +283,6 @@ static CUresult run_take(struct sim_op *op, struct sim_queue *queue)
 static void give(struct sim_graph_memory *memory)
 {
     sim_memory_write_lock();
-    if (memory->block->readable)
-        memory->device->graphs.used -= memory->bytes;
     memory->block->readable = memory->block->writable = 0;
     sim_arena_hide(&memory->device->arena, memory->offset, memory->bytes);
     end_busy(memory);

@@ -228,7 +228,8 @@ struct sim_device {
     struct CUmemPoolHandle_st *_Atomic default_pool, *_Atomic current_pool; /* NULL: the default one */
     struct sim_graph_usage {
         size_t used, used_high, reserved, reserved_high; /* as programs are told */
-        size_t busy;                                     /* of what is reserved: launched and not freed */
+        size_t busy;     /* of what is reserved: launched and not freed */
+        size_t launched; /* of graphs that were launched and are not gone */
     } graphs;
 };
 
