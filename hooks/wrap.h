@@ -287,9 +287,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 /* What the vendor has read may be read. */
-#define MS_BODY_USE(result, fn, cls, first, declared, types, passed, forwarded, ...)                                   \
-    MS_NO_HITS(fn)                                                                                          \
-    static MS_NOINLINE result body_##fn declared                                                            \
+#define MS_USING(name, result, fn, declared, types, passed, ...)                                            \
+    static MS_NOINLINE result name##_##fn declared                                                          \
     {                                                                                                       \
         const struct ms_use_call ms_call_ = {MS_ROW_##fn, ms_use_begins(), ms_frame_, ms_caller_};          \
         result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
@@ -299,6 +298,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         }                                                                                                   \
         return ms_status_;                                                                                  \
     }
+#define MS_BODY_USE(result, fn, cls, first, declared, types, passed, forwarded, ...)                        \
+    MS_NO_HITS(fn)                                                                                          \
+    MS_USING(body, result, fn, declared, types, passed, __VA_ARGS__)
 
 /* For want of memory the vendor is asked again, as long as memory that the pool keeps goes back to it. */
 #define MS_AGAIN(result, fn, types, passed)                                                                 \
@@ -338,16 +340,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_args args = {.asked = asked};                                                       \
         ms_no_memory_look(MS_ROW_##fn, status, target->gpu, &args, frame, caller);                          \
     }                                                                                                       \
-    static MS_NOINLINE result used_##fn declared                                                            \
-    {                                                                                                       \
-        const struct ms_use_call ms_call_ = {MS_ROW_##fn, ms_use_begins(), ms_frame_, ms_caller_};          \
-        result ms_status_ = ((result(*) types)ms_target_->real)passed;                                      \
-        if (ms_use_is_wanted((int)ms_status_)) {                                                            \
-            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
-            ms_use_told(ms_target_, &ms_use_, &ms_call_);                                                   \
-        }                                                                                                   \
-        return ms_status_;                                                                                  \
-    }                                                                                                       \
+    MS_USING(used, result, fn, declared, types, passed, __VA_ARGS__)                                        \
     static MS_INLINE result body_##fn declared                                                              \
     {                                                                                                       \
         result ms_status_ = MS_UNLIKELY(ms_uses_wanted()) ? used_##fn forwarded                             \

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 KEYS = ["interface", "case", "allocator", "ns_per_pair", "cpu_ns_per_pair", "cpu_over_native", "vendor_calls_per_1000", "pairs"]
-USES = ["case", "allocator", "ns_per_round", "cpu_ns_per_round", "cpu_over_off", "added_ns", "rounds"]
+USES = ["case", "allocator", "ns_per_round", "cpu_ns_per_round", "cpu_over_off", "added_ns", "caller_ns", "caller_over_native", "rounds"]
 FACTS = []
 
 

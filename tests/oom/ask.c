@@ -176,6 +176,53 @@ static int ask_event(size_t bytes)
     return (int)cuEventCreate(&event, 0);
 }
 
+static int ask_copy(size_t bytes)
+{
+    CUdeviceptr block;
+    int status = (int)cuMemAlloc_v2(&block, PAGE);
+
+    (void)bytes;
+    return status ? status : (int)cuMemcpyDtoD_v2(block, block + PAGE / 2, PAGE / 2);
+}
+
+static int ask_copy_host(size_t bytes)
+{
+    static char host[4096];
+    CUdeviceptr block;
+    int status = (int)cuMemAlloc_v2(&block, PAGE);
+
+    (void)bytes;
+    return status ? status : (int)cuMemcpyHtoDAsync_v2(block, host, sizeof(host), NULL);
+}
+
+static int ask_copy_fill(size_t bytes)
+{
+    CUdeviceptr block;
+    int status = (int)cuMemAlloc_v2(&block, PAGE);
+
+    (void)bytes;
+    return status ? status : (int)cuMemsetD8Async(block, 1, PAGE, NULL);
+}
+
+static int ask_stream_flags(size_t bytes)
+{
+    CUstream stream;
+    unsigned flags;
+    int status = (int)cuStreamCreate(&stream, 0);
+
+    (void)bytes;
+    return status ? status : (int)cuStreamGetFlags(stream, &flags);
+}
+
+static int ask_stream_priority(size_t bytes)
+{
+    CUstream stream;
+    int status = (int)cuStreamCreate(&stream, 0), priority;
+
+    (void)bytes;
+    return status ? status : (int)cuStreamGetPriority(stream, &priority);
+}
+
 static int ask_launch(size_t bytes)
 {
     CUmodule module;
@@ -202,12 +249,29 @@ int ask_for(const char *kind, size_t bytes)
     static const struct {
         const char *name;
         int (*ask)(size_t);
-    } kinds[] = {{"device", ask_device},       {"async", ask_async},           {"managed", ask_managed},
-                 {"array", ask_array},         {"handle", ask_handle},         {"graph", ask_graph},
-                 {"pinned", ask_pinned},       {"registered", ask_registered}, {"imported", ask_imported},
-                 {"addresses", ask_addresses}, {"mapping", ask_mapping},       {"access", ask_access},
-                 {"pool", ask_pool},           {"context", ask_context},       {"code", ask_code},
-                 {"stream", ask_stream},       {"event", ask_event},           {"launch", ask_launch},
+    } kinds[] = {{"device", ask_device},
+                 {"async", ask_async},
+                 {"managed", ask_managed},
+                 {"array", ask_array},
+                 {"handle", ask_handle},
+                 {"graph", ask_graph},
+                 {"pinned", ask_pinned},
+                 {"registered", ask_registered},
+                 {"imported", ask_imported},
+                 {"addresses", ask_addresses},
+                 {"mapping", ask_mapping},
+                 {"access", ask_access},
+                 {"pool", ask_pool},
+                 {"context", ask_context},
+                 {"code", ask_code},
+                 {"stream", ask_stream},
+                 {"event", ask_event},
+                 {"launch", ask_launch},
+                 {"copy", ask_copy},
+                 {"copy-host", ask_copy_host},
+                 {"copy-fill", ask_copy_fill},
+                 {"stream-flags", ask_stream_flags},
+                 {"stream-priority", ask_stream_priority},
                  {"graph-launch", ask_exec}};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

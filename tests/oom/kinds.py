@@ -51,7 +51,12 @@ REFUSED = [
     ("code", 0, "cuModuleLoadData", "driver"),
     ("stream", 0, "cuStreamCreate", "driver"),
     ("event", 0, "cuEventCreate", "driver"),
+    ("stream-flags", 0, "cuStreamGetFlags", "driver"),
+    ("stream-priority", 0, "cuStreamGetPriority", "driver"),
     ("launch", 0, "cuLaunchKernel", "driver"),
+    ("copy", 0, "cuMemcpyDtoD", "driver"),
+    ("copy-host", 0, "cuMemcpyHtoDAsync", "driver"),
+    ("copy-fill", 0, "cuMemsetD8Async", "driver"),
 ]
 HOST = ("pinned", "registered")
 came_up = set()

@@ -119,6 +119,9 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st {
     CUcontext ctx;
 } CUDA_MEMSET_NODE_PARAMS_v2;
 
+typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
+typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st CUDA_EXT_SEM_WAIT_NODE_PARAMS;
+
 typedef struct CUDA_HOST_NODE_PARAMS_st {
     CUhostFn fn;
     void *userData;
