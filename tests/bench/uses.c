@@ -1,8 +1,8 @@
 /* uses MILLISECONDS CASE - what MEMSHIM_USES looks at, done for so long; for scripts/bench.
  *
  * CASE is `block`, 4 KiB allocated and freed; `fill`, 4 KiB filled in a stream; `launch`, a kernel with three
- * arguments; or `step`, a block that is filled, given to four kernels and freed. Prints nanoseconds of time, of
- * processor time and of the calling thread's for each round, and how many there were: the device of the
+ * arguments; or `step`, a block that is filled, given to four kernels and freed. Prints nanoseconds of time,
+ * of processor time and of the calling thread's for each round, and how many there were: the device of the
  * simulator is a thread of its own. */
 #include <stdint.h>
 #include <stdio.h>
