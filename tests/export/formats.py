@@ -13,7 +13,7 @@ import readers  # noqa: E402
 from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment, skip  # noqa: E402
 
 VALUES = {"peak": "at_peak_bytes", "live": "live_bytes", "leaked": None, "total": "total_bytes", "count": "total_count", "rounding": "rounding_bytes"}
-TITLES = {"peak": "At peak", "live": "Live at the end", "leaked": "Leaked", "total": "Allocated in total", "count": "Allocations", "rounding": "Rounding"}
+TITLES = {"peak": "At peak", "live": "Allocated at the end", "leaked": "Leaked", "total": "Allocated in total", "count": "Allocations", "rounding": "Rounding"}
 PPROF = {"peak": "peak_space", "live": "inuse_space", "leaked": "leaked_space", "total": "alloc_space", "count": "alloc_objects", "rounding": "rounding_space"}
 DHAT = {"peak": "gb", "live": "eb", "total": "tb", "count": "tbk"}
 HARM = "\u009b31m\x1b]0;x\x07\x7f\u0085\r\n;\"'\\,=<script>\u2028 "
