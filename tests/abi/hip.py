@@ -56,6 +56,13 @@ typedef struct hipDeviceProp_tR0600 hipDeviceProp_tR0600;
 #else
 #undef hipGetDeviceProperties
 #endif
+#if HIP_VERSION < 50500000
+typedef struct hipFunctionLaunchParams_t hipFunctionLaunchParams;
+#endif
+#if HIP_VERSION < 60500000
+typedef struct hipLaunchConfig_st hipLaunchConfig_t;
+typedef struct HIP_LAUNCH_CONFIG_st HIP_LAUNCH_CONFIG;
+#endif
 """
 DECLARE = """
 #define MS_HOOK(result, symbol, parameters, ...) result symbol parameters;
