@@ -331,32 +331,30 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                  \
     }
 
-/* A status, and where uses are noted, of what the vendor has read. */
+/* A status, and where uses are noted, of what the vendor has read. All that is rare is a function of its own,
+ * so that the frame of the others is small. */
 #define MS_BODY_LAUNCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                     \
     MS_NO_HITS(fn)                                                                                          \
-    static MS_NOINLINE void refused_##fn(const struct ms_target *target, int status, uint8_t asked,         \
-                                         const void *frame, const void *caller)                             \
+    static MS_NOINLINE result refused_##fn(result ms_status_, MS_STRIP declared)                            \
     {                                                                                                       \
-        const struct ms_args args = {.asked = asked};                                                       \
-        ms_no_memory_look(MS_ROW_##fn, status, target->gpu, &args, frame, caller);                          \
+        const struct ms_use ms_use_ = {__VA_ARGS__};                                                        \
+        const struct ms_args ms_args_ = {.asked = ms_use_.asked};                                           \
+        MS_AGAIN(result, fn, types, passed)                                                                 \
+        ms_no_memory_look(MS_ROW_##fn, (int)ms_status_, ms_target_->gpu, &ms_args_, ms_frame_, ms_caller_); \
+        if (ms_use_is_wanted((int)ms_status_))                                                              \
+            ms_use_told(ms_target_, &ms_use_, NULL);                                                        \
+        return ms_status_;                                                                                  \
     }                                                                                                       \
     MS_USING(used, result, fn, declared, types, passed, __VA_ARGS__)                                        \
     static MS_INLINE result body_##fn declared                                                              \
     {                                                                                                       \
         result ms_status_ = MS_UNLIKELY(ms_uses_wanted()) ? used_##fn forwarded                             \
                                                           : ((result(*) types)ms_target_->real)passed;      \
-        if (MS_UNLIKELY((int)ms_status_ != 0)) {                                                            \
-            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
-            const struct ms_args ms_args_ = {.asked = ms_use_.asked};                                       \
-            MS_AGAIN(result, fn, types, passed)                                                             \
-            refused_##fn(ms_target_, (int)ms_status_, ms_use_.asked, ms_frame_, ms_caller_);                \
-            if (ms_use_is_wanted((int)ms_status_))                                                          \
-                ms_use_told(ms_target_, &ms_use_, NULL);                                                    \
-        } else {                                                                                            \
-            const struct ms_use ms_use_ = {__VA_ARGS__};                                                    \
-            if (ms_use_.launches_graph)                                                                     \
-                ms_graph_memory_launched(ms_use_.exec);                                                     \
-        }                                                                                                   \
+        if (MS_UNLIKELY((int)ms_status_ != 0))                                                              \
+            return refused_##fn(ms_status_, MS_STRIP forwarded);                                            \
+        const struct ms_use ms_use_ = {__VA_ARGS__};                                                        \
+        if (ms_use_.launches_graph)                                                                         \
+            ms_graph_memory_launched(ms_use_.exec);                                                         \
         return ms_status_;                                                                                  \
     }
 
