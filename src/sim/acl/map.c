@@ -77,6 +77,8 @@ static aclError map(void *address, size_t bytes, size_t offset, aclrtDrvMemHandl
     }
     acl_physical_unlock();
     ACL_CHECK(physical, ACL_ERROR_RT_INVALID_HANDLE);
+    if (status == CUDA_ERROR_NOT_SUPPORTED) /* CUDA's word for a place where something is mapped */
+        status = CUDA_ERROR_INVALID_VALUE;
     return whole ? acl_status(status) : ACL_ERROR_RT_PARAM_INVALID;
 }
 
