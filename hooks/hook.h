@@ -41,10 +41,10 @@ enum ms_row {
 /** What dispatch.c does around a call. */
 enum ms_class {
     MS_CLASS_ALLOC,         /* a block appears */
-    MS_CLASS_ALLOC_ASYNC,   /* ... when a stream gets there */
-    MS_CLASS_PITCH,         /* ... whose rows the vendor pads */
+    MS_CLASS_ALLOC_ASYNC,   /* a block appears when a stream gets there */
+    MS_CLASS_PITCH,         /* a block appears whose rows the vendor pads */
     MS_CLASS_FREE,          /* a block goes */
-    MS_CLASS_FREE_ASYNC,    /* ... when a stream gets there */
+    MS_CLASS_FREE_ASYNC,    /* a block goes when a stream gets there */
     MS_CLASS_HANDLE_CREATE, /* physical memory by handle */
     MS_CLASS_HANDLE_RETAIN,
     MS_CLASS_HANDLE_RELEASE,
@@ -91,12 +91,12 @@ enum ms_class {
     MS_CLASS_POINTER, /* all that HIP says of an address */
     MS_CLASS_SET_ATTRIBUTE,
     MS_CLASS_MEMINFO,
-    MS_CLASS_MEMINFO_OF, /* ... of a kind of memory: one argument more */
+    MS_CLASS_MEMINFO_OF, /* the same of a kind of memory: one argument more */
     MS_CLASS_ACCESS,
-    MS_CLASS_EXPORT, /* ... and a handle for other processes (ipc.h) */
+    MS_CLASS_EXPORT, /* a handle for other processes (ipc.h) */
     /* What the pool must know of (watch.c); not recorded. */
     MS_CLASS_SYNC,        /* the program waits for a context */
-    MS_CLASS_STREAM_WAIT, /* ... for a stream: tells whether its context is sound */
+    MS_CLASS_STREAM_WAIT, /* it waits for a stream: tells whether its context is sound */
     MS_CLASS_CAPTURE,     /* a capture begins, or ends */
     MS_CLASS_STREAM_CREATE,
     MS_CLASS_STREAM_END,
@@ -106,7 +106,7 @@ enum ms_class {
     MS_CLASS_GREEN,      /* such a one as a context, which is not served */
     MS_CLASS_MEMPOOL,    /* a pool of the program's appears */
     MS_CLASS_MEMPOOL_END,
-    MS_CLASS_MEMPOOL_CURRENT, /* ... is the one that requests without one come from */
+    MS_CLASS_MEMPOOL_CURRENT, /* a pool is the one that requests without one come from */
     MS_CLASS_MEMPOOL_GET,     /* what it says of itself: answered (serve_mempool.c) */
     MS_CLASS_MEMPOOL_SET,
     MS_CLASS_MEMPOOL_TRIM,
@@ -142,10 +142,10 @@ enum ms_api {
  * the same nodes. */
 #define MS_RUNTIME_NODES(X, ...)                                                                             \
     X(10_0, "libcudart.so.10.0", __VA_ARGS__)                                                                \
-    X(10_1, "libcudart.so.10.1", __VA_ARGS__) X(10_2, "libcudart.so.10.2", __VA_ARGS__)                      \
-        X(11_0, "libcudart.so.11.0", __VA_ARGS__) X(12, "libcudart.so.12", __VA_ARGS__)                      \
-            X(13, "libcudart.so.13", __VA_ARGS__) X(14, "libcudart.so.14", __VA_ARGS__)                      \
-                X(15, "libcudart.so.15", __VA_ARGS__)
+    X(10_1, "libcudart.so.10.1", __VA_ARGS__)                                                                \
+    X(10_2, "libcudart.so.10.2", __VA_ARGS__) X(11_0, "libcudart.so.11.0", __VA_ARGS__)                      \
+        X(12, "libcudart.so.12", __VA_ARGS__) X(13, "libcudart.so.13", __VA_ARGS__)                          \
+            X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
 
 enum ms_node {
     MS_NODE_NONE,
@@ -161,8 +161,8 @@ enum ms_node {
 struct ms_row_info {
     const char *symbol;
     const char *lookup;    /* base name for cuGetProcAddress, NULL if it has none */
-    int version;           /* ... first CUDA version that answers with this symbol */
-    bool per_thread;       /* ... under the per-thread default stream flag */
+    int version;           /* the first CUDA version that answers that name with this symbol */
+    bool per_thread;       /* it does so under the per-thread default stream flag */
     uint8_t api;           /* enum ms_api */
     uint8_t class;         /* enum ms_class */
     uint8_t outcome;       /* enum ms_outcome */

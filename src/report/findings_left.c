@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "report/findings.h"
 #include "report/sites.h"
 #include "report/text.h"
@@ -23,38 +24,43 @@ static bool ended_in_order(const struct ms_report *report)
     return !strcmp(ms_report_text(json_object_get(report->root, "run"), "end_reason"), "exit");
 }
 
-static void tell_import(struct ms_finder *finder, const struct ms_found *found)
-{
-    const json_t *site = found->row;
-    json_int_t count = ms_report_int(site, "live_count");
-    char *line = ms_finding_line(finder->report, site, "this call");
+static const struct left {
+    const char *kind, *rule;
+    json_int_t least; /* so many at least */
+    unsigned many;
+    const char *what, *one, *how, *why, *do_it, *then;
+} lefts[] = {
+    {"imported", "imports_open", 1, MS_MANY_IMPORTS, "others' memory", "block", "opened",
+     "open to the end: as long as it is, whoever exported it cannot have it back", "close what",
+     "opens, once it has been used"},
+    {"registered", "registrations_left", REGISTERED_LEAST, MS_MANY_REGISTRATIONS, "host memory",
+     "registration", "made",
+     "never taken back: it stays in the machine's memory, and each costs the driver something",
+     "unregister what", "registers before it is freed, or register it once"},
+};
 
-    if (line)
-        ms_finding_add(
-            finder, "imports_open", found->bytes, site,
-            ms_finding_text("%s of others' memory, opened by %s in %" JSON_INTEGER_FORMAT
-                            " block%s, open to the end: as long as it is, whoever exported it cannot "
-                            "have it back",
-                            ms_text_size(found->bytes).text, ms_report_text(site, "api"), count,
-                            count == 1 ? "" : "s"),
-            ms_finding_text("close what %s opens, once it has been used", line));
-    free(line);
+static const struct left *left_of(const char *kind)
+{
+    for (size_t i = 0; i < MS_ARRAY_LEN(lefts); i++)
+        if (!strcmp(kind, lefts[i].kind))
+            return &lefts[i];
+    return NULL;
 }
 
-static void tell_registration(struct ms_finder *finder, const struct ms_found *found)
+static void tell(struct ms_finder *finder, const struct ms_found *found)
 {
     const json_t *site = found->row;
-    char *line = ms_finding_line(finder->report, site, "this call");
+    const struct left *left = left_of(ms_report_text(site, "kind"));
+    json_int_t count = ms_report_int(site, "live_count");
+    char *line = left ? ms_finding_line(finder->report, site, "this call") : NULL;
 
     if (line)
-        ms_finding_add(
-            finder, "registrations_left", found->bytes, site,
-            ms_finding_text("%s in %" JSON_INTEGER_FORMAT
-                            " registrations by %s were never taken back: they stay in the machine's "
-                            "memory, and each costs the driver something",
-                            ms_text_size(found->bytes).text, ms_report_int(site, "live_count"),
-                            ms_report_text(site, "api")),
-            ms_finding_text("unregister what %s registers before it is freed, or register it once", line));
+        ms_finding_add(finder, left->rule, found->bytes, site,
+                       ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT " %s%s, %s by %s and %s",
+                                       ms_text_size(found->bytes).text, left->what, count, left->one,
+                                       count == 1 ? "" : "s", left->how, ms_report_text(site, "api"),
+                                       left->why),
+                       ms_finding_text("%s %s %s", left->do_it, line, left->then));
     free(line);
 }
 
@@ -64,18 +70,12 @@ void ms_findings_look_at_left(struct ms_finder *finder)
     size_t count = sites && ended_in_order(finder->report) ? json_array_size(finder->report->sites) : 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct ms_found found = {.row = sites[i].json, .bytes = sites[i].live_bytes};
-        json_int_t left = sites[i].live_count;
+        const struct left *left = left_of(sites[i].kind);
 
-        if (!strcmp(sites[i].kind, "imported") && left > 0) {
-            found.rule = MS_MANY_IMPORTS;
-            found.tell = tell_import;
-        } else if (!strcmp(sites[i].kind, "registered") && left >= REGISTERED_LEAST) {
-            found.rule = MS_MANY_REGISTRATIONS;
-            found.tell = tell_registration;
-        } else {
-            continue;
-        }
-        ms_finding_note(finder, found);
+        if (left && sites[i].live_count >= left->least)
+            ms_finding_note(finder, (struct ms_found){.rule = left->many,
+                                                      .row = sites[i].json,
+                                                      .bytes = sites[i].live_bytes,
+                                                      .tell = tell});
     }
 }
