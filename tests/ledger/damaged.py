@@ -13,6 +13,7 @@ sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name i
 import hooklib  # noqa: E402
 from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment  # noqa: E402
 from ledgerfile import HEAD, TABLE_BYTES, Ledger  # noqa: E402
+from needs import lacking  # noqa: E402
 
 # Bytes of a row of out-of-memory, and where it says which rows tell what sites held.
 OOM_ROW, OOM_SITES = 320, 140
@@ -107,11 +108,7 @@ def sparse(source):
 
 def main():
     """Its facts."""
-    if os.environ["TEST_SANITIZE"]:
-        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
-        return
-    if not os.access(MEMSHIM, os.X_OK):
-        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+    if lacking():
         return
     source = killed()
     dropped(source)

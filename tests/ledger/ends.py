@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+from needs import lacking  # noqa: E402
+
 TMP = os.environ["TEST_TMP"]
 MEMSHIM = os.environ["TEST_BIN"]
 ENDS = os.environ["top_builddir"] + "/tests/ledger/ends"
@@ -96,11 +99,7 @@ def look(mode):
 
 def main():
     """One fact for each way."""
-    if os.environ["TEST_SANITIZE"]:
-        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
-        return
-    if not os.access(MEMSHIM, os.X_OK):
-        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+    if lacking():
         return
     modes = subprocess.run([ENDS], env={**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"]}, capture_output=True, text=True,
                            check=True).stdout.split()

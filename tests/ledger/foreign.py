@@ -13,6 +13,7 @@ sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", name) for name i
 import hooklib  # noqa: E402
 from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment, skip  # noqa: E402
 from ledgerfile import Ledger  # noqa: E402
+from needs import lacking  # noqa: E402
 
 NOBODY = 65534
 SHARED = TMP + "/shared"
@@ -114,11 +115,7 @@ def others(source):
 
 def main():
     """First others', for the ledger is removed when it was recovered."""
-    if os.environ["TEST_SANITIZE"]:
-        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
-        return
-    if not os.access(MEMSHIM, os.X_OK):
-        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+    if lacking():
         return
     os.mkdir(SHARED)
     os.chmod(SHARED, 0o1777)

@@ -14,6 +14,9 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+from needs import lacking  # noqa: E402
+
 THREADS = 4
 ENTRIES = 128
 LIVE = 2
@@ -135,11 +138,7 @@ def once(log):
 
 def main():
     """So many kills, one fact for each ten."""
-    if os.environ["TEST_SANITIZE"]:
-        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
-        return
-    if not os.access(MEMSHIM, os.X_OK):
-        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+    if lacking():
         return
     seed = int(os.environ.get("TEST_SEED", random.randrange(1 << 30)))
     random.seed(seed)

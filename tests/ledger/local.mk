@@ -42,7 +42,7 @@ TESTS += $(ms_ledger_tests)
 check_PROGRAMS += tests/ledger/steps
 tests_ledger_steps_SOURCES = tests/ledger/steps.c tests/program.h
 tests_ledger_steps_LDADD = libcudart.so.13
-EXTRA_DIST += tests/ledger/watched.py tests/ledger/ledgerfile.py tests/ledger/opened.py
+EXTRA_DIST += tests/ledger/watched.py tests/ledger/ledgerfile.py tests/ledger/needs.py tests/ledger/opened.py
 
 # A process that goes on, looked at by memshim snapshot, top and metrics.
 dist_check_SCRIPTS += tests/ledger/snapshot.bats tests/ledger/metrics.py tests/ledger/top.py

@@ -7,6 +7,9 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+from needs import lacking  # noqa: E402
+
 TMP = os.environ["TEST_TMP"]
 MEMSHIM = os.environ["TEST_BIN"]
 BUILD = os.environ["top_builddir"]
@@ -158,11 +161,7 @@ def test_many_threads():
 
 def main():
     """One fact for each test."""
-    if os.environ["TEST_SANITIZE"]:
-        print("1..0 # SKIP a sanitizer's library cannot be preloaded into a plain program")
-        return
-    if not os.access(MEMSHIM, os.X_OK):
-        print("1..0 # SKIP the memshim command is not built (jansson or libdw is missing)")
+    if lacking():
         return
     tests = [(name, test) for name, test in globals().items() if name.startswith("test_")]
     print(f"1..{len(tests)}")
