@@ -57,12 +57,28 @@ static size_t fitting(const char *text, size_t columns)
     return at;
 }
 
+/* Where the rest of a line goes on: below what stands behind its first gap, as a text beside its name. */
+static size_t indent_of(const char *text)
+{
+    size_t begin = strspn(text, " "), at = begin, used = begin;
+
+    while (text[at] && !(text[at] == ' ' && text[at + 1] == ' ')) {
+        size_t wide;
+
+        at += next(text + at, &wide);
+        used += wide;
+    }
+    used += strspn(text + at, " ");
+    if (text[at] && used <= wrap.columns / 2)
+        return used;
+    begin = begin ? begin + HANGING : HANGING_OF_LABEL;
+    return begin > wrap.columns / 2 ? wrap.columns / 2 : begin;
+}
+
 static void put_line(const char *text)
 {
-    size_t begin = strspn(text, " "), columns = wrap.columns, done = fitting(text, columns),
-           indent = begin ? begin + HANGING : HANGING_OF_LABEL;
+    size_t columns = wrap.columns, done = fitting(text, columns), indent = indent_of(text);
 
-    indent = indent > columns / 2 ? columns / 2 : indent;
     fwrite(text, 1, done, wrap.terminal);
     while (text[done += strspn(text + done, " ")]) {
         size_t more = fitting(text + done, columns - indent);

@@ -361,6 +361,9 @@ def narrow():
         wide = [line for line in text.splitlines() if len(line) > 80 and " " in line.strip()]
         fact(not wide, "memshim %s: 80 columns hold" % " ".join(words), wide)
     fact(json.loads(on_terminal("summary", "--json", "narrow.json")) == json.loads(command("summary", "--json", "narrow.json").stdout), "JSON stays as it is", [])
+    text = on_terminal("help", "run").splitlines()
+    at = next(i for i, line in enumerate(text) if line.startswith("  --sim "))
+    fact(text[at + 1].startswith(" " * 27) and text[at + 1][27] != " ", "what goes on below stands below its text", text[at : at + 2])
     piped = command("summary", "narrow.json").stdout
     fact(on_terminal("summary", "narrow.json").split() == piped.split() and max(map(len, piped.splitlines())) > 80, "piped it has the same words, a line for each row", [piped])
     said = command("frag", "pool.json").stdout
