@@ -90,7 +90,10 @@ static int ask_pinned(size_t bytes)
 
 static int ask_registered(size_t bytes)
 {
-    return (int)cuMemHostRegister_v2(aligned_alloc(4096, PAGE), bytes < PAGE ? bytes : PAGE, 0);
+    static void *host; /* registered to the end, and reachable */
+
+    host = aligned_alloc(4096, PAGE);
+    return (int)cuMemHostRegister_v2(host, bytes < PAGE ? bytes : PAGE, 0);
 }
 
 static int ask_addresses(size_t bytes)
