@@ -203,6 +203,21 @@ bool ms_answer_POINTER(const struct ms_target *target, const struct ms_args *arg
     return end_question(&question);
 }
 
+typedef CUresult (*access_func_t)(unsigned long long *, const CUmemLocation *, CUdeviceptr);
+
+/* Who may reach a block is what may reach the memory that it lies in, the driver's own or mapped. */
+bool ms_answer_ACCESS(const struct ms_target *target, const struct ms_args *args, int *status_p)
+{
+    struct question question;
+
+    if (!begin_question(&question, args->key))
+        return false;
+    *status_p =
+        (int)((access_func_t)target->real)((unsigned long long *)(uintptr_t)args->out,
+                                           (const CUmemLocation *)(uintptr_t)args->given, question.asked);
+    return end_question(&question);
+}
+
 typedef CUresult (*set_attribute_func_t)(const void *, CUpointer_attribute, CUdeviceptr);
 
 /* The vendor sets it for the whole segment, which costs the neighbours time and nothing else. */

@@ -109,6 +109,8 @@ bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *fr
     enter(&section, outer);
     served = is_served(target->gpu, &context, &device) &&
              ask_pool(&request, outer, context, device, out, status_p);
+    if (served && *status_p != 0)
+        *out = 0; /* as vendors leave it where they refuse (docs/hardware.md, 5.23) */
     leave(&section, outer);
     return served;
 }

@@ -46,17 +46,3 @@ bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const v
     ms_section_leave(&section);
     return true;
 }
-
-bool ms_answer_ACCESS(const struct ms_target *target, const struct ms_args *args, int *status_p)
-{
-    unsigned long long flags = 0;
-    struct ms_section section;
-
-    if (!args->out || !is_the_pools(args->key))
-        return false;
-    ms_section_enter(&section);
-    *status_p = (int)((CUresult(*)(unsigned long long *, const CUmemLocation *, CUdeviceptr))target->real)(
-        &flags, (const CUmemLocation *)(uintptr_t)args->given, MS_NOWHERE);
-    ms_section_leave(&section);
-    return true;
-}

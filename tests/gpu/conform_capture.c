@@ -244,6 +244,18 @@ static CUgraph capture_memory(CUdeviceptr *d_p, bool free_it)
     return graph;
 }
 
+/* What the device says of its graphs' memory, and of an address of theirs. */
+static void figures(const char *name, CUdeviceptr d)
+{
+    CUdeviceptr base;
+    size_t bytes;
+    int known = (int)cuMemGetAddressRange_v2(&base, &bytes, d);
+
+    say(name, "used %llu, reserved %llu, range %d",
+        (unsigned long long)graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT),
+        (unsigned long long)graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), known);
+}
+
 /* Memory that a graph takes and leaves behind. */
 static void that_stays(void)
 {
@@ -255,22 +267,30 @@ static void that_stays(void)
     say_status("launch_to_stay", cuGraphLaunch(exec, stream));
     kit_must(cuStreamSynchronize(stream));
     say("content", "%d", conform_byte(d));
+    figures("figures_live", d);
     say_status("launch_twice_without_free", cuGraphLaunch(exec, stream));
     say_status("free_by_stream", cuMemFreeAsync(d, stream));
     kit_must(cuStreamSynchronize(stream));
+    figures("figures_freed", d);
     say_status("launch_after_free", cuGraphLaunch(exec, stream));
     kit_must(cuStreamSynchronize(stream));
     say_status("free_by_free", cuMemFree_v2(d));
     kit_must(cuGraphExecDestroy(exec));
+    figures("figures_without_exec", d);
     say_status("instantiate_auto",
                cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
     say_status("launch_auto", cuGraphLaunch(exec, stream));
     say_status("launch_auto_again", cuGraphLaunch(exec, stream));
     kit_must(cuStreamSynchronize(stream));
     kit_must(cuGraphExecDestroy(exec));
+    figures("figures_live_without_exec", d);
     kit_must(cuMemFreeAsync(d, stream));
     kit_must(cuStreamSynchronize(stream));
+    figures("figures_freed_without_exec", d);
     drop(graph);
+    figures("figures_without_graph", d);
+    say_status("trim_last", cuDeviceGraphMemTrim(0));
+    figures("figures_trimmed", d);
 }
 
 void conform_graph(int argc, char **argv)

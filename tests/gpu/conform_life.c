@@ -154,6 +154,8 @@ static void fail(bool trap)
     say_status("reset", cudaDeviceReset());
     void *p = NULL;
     say_status("malloc_after_reset", cudaMalloc(&p, KIT_MIB));
+    CUcontext fresh;
+    say_status("context_after_reset", cuCtxCreate_v2(&fresh, 0, 0));
 }
 
 void conform_illegal(int argc, char **argv)

@@ -103,6 +103,7 @@ static void capture_while_held(void)
     cudaStream_t held = new_stream(), other = new_stream();
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     void *p = NULL, *q = NULL;
 
     hold_prepare(&hold);
@@ -111,7 +112,9 @@ static void capture_while_held(void)
     hold_begin(&hold, held, 0);
     say("begin: %d", cudaStreamBeginCapture(other, cudaStreamCaptureModeThreadLocal));
     say("alloc: %d", cudaMallocAsync(&p, MIB, other));
+    cudaThreadExchangeStreamCaptureMode(&mode); /* else the driver forbids it */
     say("beside: %d", cudaFreeAsync(q, held));
+    cudaThreadExchangeStreamCaptureMode(&mode);
     say("free: %d", cudaFreeAsync(p, other));
     say("end: %d", cudaStreamEndCapture(other, &graph));
     say("instantiate: %d", cudaGraphInstantiateWithFlags(&exec, graph, 0));

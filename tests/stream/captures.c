@@ -221,9 +221,11 @@ struct visitor {
 static void *visit(void *arg)
 {
     struct visitor *visitor = arg;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaStream_t mine = NULL;
 
     cudaSetDevice(0);
+    cudaThreadExchangeStreamCaptureMode(&mode); /* beside a global capture the driver forbids the rest else */
     visitor->wrong += cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking) != cudaSuccess;
     do {
         for (int i = 0; i < 2; i++) {

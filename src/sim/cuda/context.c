@@ -27,8 +27,9 @@ void sim_context_unlock(void)
 /** Makes a context object that is not alive yet. The caller owns the reference. */
 CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version, struct CUctx_st **ctx_p)
 {
+    if (device->spoiled)
+        return device->spoiled;
     struct CUctx_st *ctx = sim_object_new(sizeof *ctx, SIM_CONTEXT, NULL);
-
     if (!ctx)
         return CUDA_ERROR_OUT_OF_MEMORY;
     ctx->device = device;

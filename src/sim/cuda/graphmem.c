@@ -9,7 +9,7 @@
 
 #include "graph.h"
 
-#define USED_STEP (32UL << 20)
+#define STEP_BYTES (32UL << 20)
 
 struct sim_graph_memory {
     atomic_uint refs;
@@ -23,7 +23,6 @@ struct sim_graph_memory {
     unsigned readable, writable;
     unsigned busy; /* launches that allocate it and have not freed it */
     bool out;      /* allocated by a launch; nothing that frees it was called for yet */
-    bool counted;  /* a launch has had it: it counts as used from there on to the end of its graphs */
 };
 
 struct memory_op {
@@ -37,27 +36,11 @@ struct sim_graph_memory *sim_graph_memory_ref(struct sim_graph_memory *memory)
     return memory;
 }
 
-/* What belongs to graphs that were launched, freed or not: in steps of 32 MiB, as a driver was seen to tell
- * it. */
-static void count(struct sim_graph_memory *memory, bool on)
-{
-    struct sim_graph_usage *usage = &memory->device->graphs;
-
-    if (memory->counted == on)
-        return;
-    memory->counted = on;
-    usage->launched += on ? memory->bytes : -memory->bytes;
-    usage->used = (usage->launched + USED_STEP - 1) / USED_STEP * USED_STEP;
-    if (usage->used > usage->used_high)
-        usage->used_high = usage->used;
-}
-
 void sim_graph_memory_put(struct sim_graph_memory *memory)
 {
     if (atomic_fetch_sub(&memory->refs, 1) != 1)
         return;
     sim_memory_write_lock();
-    count(memory, false);
     if (memory->block)
         sim_block_drop(memory->block);
     sim_arena_give(&memory->device->arena, memory->offset, memory->bytes);
@@ -195,19 +178,25 @@ static bool freed_inside(const struct sim_graph_memory *memory)
     return memory->freeing == memory->graph;
 }
 
-/* Capacity for one more launch: from what graphs have given back, or from the device. */
+/* Capacity for one more launch: from what graphs have given back, or from the device, in steps of 32 MiB
+ * where it has so much. */
 static CUresult charge(struct sim_graph_memory *memory)
 {
     struct sim_graph_usage *usage = &memory->device->graphs;
-    size_t spare = usage->reserved - usage->busy, need = memory->bytes > spare ? memory->bytes - spare : 0;
-    CUresult status = need ? sim_heap_charge(memory->device, need) : CUDA_SUCCESS;
+    size_t spare = usage->reserved - usage->busy, need = memory->bytes > spare ? memory->bytes - spare : 0,
+           steps = (need + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+    CUresult status = need ? sim_heap_charge(memory->device, steps) : CUDA_SUCCESS;
 
     if (status != CUDA_SUCCESS)
+        status = sim_heap_charge(memory->device, steps = need);
+    if (status != CUDA_SUCCESS)
         return status;
-    usage->reserved += need;
+    usage->reserved += steps;
     usage->busy += memory->bytes;
     if (usage->reserved > usage->reserved_high)
         usage->reserved_high = usage->reserved;
+    if (usage->reserved > usage->used_high)
+        usage->used_high = usage->reserved;
     return CUDA_SUCCESS;
 }
 
@@ -273,7 +262,6 @@ static CUresult run_take(struct sim_op *op, struct sim_queue *queue)
     if (shown) {
         memory->block->readable = memory->readable;
         memory->block->writable = memory->writable;
-        count(memory, true);
     }
     sim_memory_unlock();
     return shown ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

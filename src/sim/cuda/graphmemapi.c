@@ -79,8 +79,9 @@ SIM_API(cuDeviceGetGraphMemAttribute)(CUdevice ordinal, CUgraphMem_attribute att
         return device ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
     sim_memory_read_lock();
     switch ((int)attribute) {
-    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-        number = device->graphs.used;
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT: /* all that is kept, freed or not: so a driver was seen to tell
+                                                it */
+        number = device->graphs.reserved;
         break;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
         number = device->graphs.used_high;
@@ -111,7 +112,7 @@ SIM_API(cuDeviceSetGraphMemAttribute)(CUdevice ordinal, CUgraphMem_attribute att
     CUresult status = CUDA_SUCCESS;
     sim_memory_write_lock();
     if (attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)
-        device->graphs.used_high = device->graphs.used;
+        device->graphs.used_high = device->graphs.reserved;
     else if (attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
         device->graphs.reserved_high = device->graphs.reserved;
     else

@@ -62,7 +62,8 @@ static CUresult reset(CUdevice ordinal)
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     sim_context_lock();
-    device->spoiled |= device->primary && device->primary->alive && sim_context_error(device->primary);
+    if (device->primary && device->primary->alive && !device->spoiled)
+        device->spoiled = sim_context_error(device->primary);
     bool mine = sim_context_doom(device->primary);
     sim_context_unlock();
     if (mine)

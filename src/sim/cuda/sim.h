@@ -221,15 +221,14 @@ struct sim_device {
     int ordinal;
     struct CUctx_st *primary; /* made once, never freed */
     unsigned primary_refs, primary_flags;
-    bool spoiled; /* its primary context was reset after a fault: this process gets none any more */
+    CUresult spoiled; /* by a fault, after which its primary context was reset: no other is had */
     /* under the memory lock */
     struct sim_arena arena;
     size_t used_bytes, peak_bytes;                                          /* of the capacity */
     struct CUmemPoolHandle_st *_Atomic default_pool, *_Atomic current_pool; /* NULL: the default one */
     struct sim_graph_usage {
-        size_t used, used_high, reserved, reserved_high; /* as programs are told */
-        size_t busy;     /* of what is reserved: launched and not freed */
-        size_t launched; /* of graphs that were launched and are not gone */
+        size_t used_high, reserved, reserved_high; /* as programs are told */
+        size_t busy;                               /* of what is reserved: launched and not freed */
     } graphs;
 };
 

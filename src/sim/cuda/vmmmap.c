@@ -266,8 +266,11 @@ SIM_API(cuMemGetAccess)(unsigned long long *flags_p, const CUmemLocation *locati
         return status;
     sim_memory_read_lock();
     struct sim_block *block = sim_block_at(address);
-    if (!block || block->kind != SIM_BLOCK_MAPPED)
+    if (!block || (block->kind != SIM_BLOCK_MAPPED && block->kind != SIM_BLOCK_DEVICE))
         status = CUDA_ERROR_INVALID_VALUE;
+    else if (block->kind == SIM_BLOCK_DEVICE) /* the driver's own */
+        *flags_p = block->device == location->id ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     else
         *flags_p = block->writable & bit   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                    : block->readable & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ

@@ -12,17 +12,14 @@ enum { PITCH_ELEMENT_BYTES = 4 };
 
 SIM_API cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
-    CUdeviceptr address;
-
     SIM_TRY(sim_context());
     SIM_CHECK(pointer, cudaErrorInvalidValue);
     if (bytes == 0) {
         *pointer = NULL;
         return cudaSuccess;
     }
-    *pointer = NULL;
-    SIM_TRY(SIM_DRV(cuMemAlloc_v2, &address, bytes));
-    *pointer = sim_pointer(address);
+    SIM_TRY(
+        SIM_DRV(cuMemAlloc_v2, (CUdeviceptr *)pointer, bytes)); /* which writes there, also where it fails */
     return cudaSuccess;
 }
 

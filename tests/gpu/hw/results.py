@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import subprocess
+import textwrap
 
 MOST_ROWS = 400
 
@@ -99,7 +100,7 @@ def page(entry):
     """One stage, for people."""
     lines = [f"# {entry['title']}", "", *about_lines(entry), f"Date: {entry['date']}", "",
              f"Status: {entry['status']}" + (f" ({entry['reason']})" if entry["reason"] else ""), ""]
-    lines += [f"{note}." for note in entry["notes"]] + [""] * bool(entry["notes"])
+    lines += [textwrap.fill(f"{note}.", 110) for note in entry["notes"]] + [""] * bool(entry["notes"])
     rows = entry["rows"]
     if rows:
         keys = list(rows[0])
