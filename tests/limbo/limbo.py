@@ -98,9 +98,9 @@ def ordered_pair(name, streams):
 
 def look_at_ordered_shape(name, streams):
     """How far each stream has got when another asks is the machine's, natively too (from 1,376 to 2,016 MiB for `growing`): runs beside each other are
-    compared, and the best of three counts. Natively whole units of 32 MiB are taken, so that no run takes less than what is live in such; where the
+    compared, and the best of five counts. Natively whole units of 32 MiB are taken, so that no run takes less than what is live in such; where the
     driver's own pool takes minutes that stands for it."""
-    for _ in range(3):
+    for _ in range(5):
         allowed, figures, complaint = ordered_pair(name, streams)
         held = figures and figures["reserved_peak_bytes"] <= allowed
         if held:
