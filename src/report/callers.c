@@ -102,7 +102,8 @@ static bool read_chain(struct alike *alike, const struct ms_site_row *site, stru
     if (i == SIZE_MAX || inferred)
         return true;
     for (; i < count && chain->count < DEPTH_MAX; i++)
-        if (!(ms_fold_of(alike->report, rows[i]) & hidden))
+        if (!(ms_fold_of(alike->report, rows[i]) & hidden) &&
+            (!chain->count || *text_at(alike, (uint32_t)rows[i], "function"))) /* an address tells nobody */
             frames[chain->count++] = number_of(alike, (uint32_t)rows[i]);
     chain->frames = malloc((chain->count + 1) * sizeof(*frames));
     if (chain->frames)
