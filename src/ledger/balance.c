@@ -86,8 +86,7 @@ void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns)
     else if (ms_block_row_kind(row) == MS_KIND_ARRAY)
         ms_granules_array(row->device, row->bytes, 1);
     else if (is_in_pool(row))
-        atomic_fetch_add_explicit(&in_pools[row->device], ms_granules_ordered(row->device, row->bytes, 1),
-                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&in_pools[row->device], row->bytes, memory_order_relaxed);
 }
 
 void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns)
@@ -104,8 +103,7 @@ void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns)
     else if (ms_block_row_kind(row) == MS_KIND_ARRAY)
         ms_granules_array(row->device, row->bytes, -1);
     else if (is_in_pool(row))
-        atomic_fetch_sub_explicit(&in_pools[row->device], ms_granules_ordered(row->device, row->bytes, -1),
-                                  memory_order_relaxed);
+        atomic_fetch_sub_explicit(&in_pools[row->device], row->bytes, memory_order_relaxed);
 }
 
 static uint64_t sum_now(const _Atomic uint64_t *sums, int device)
@@ -245,8 +243,6 @@ static void adopt(void *unused, const struct ms_block *block)
         ms_granules_in(block->device, block->key, block->bytes);
     else if (block->kind == MS_KIND_ARRAY)
         ms_granules_array(block->device, block->bytes, 1);
-    else if (block->kind == MS_KIND_ASYNC)
-        ms_granules_ordered(block->device, block->bytes, 1);
 }
 
 void ms_balance_adopt(void)

@@ -12,7 +12,7 @@
 #include "ledger/granules.h"
 #include "ledger/internal.h"
 
-enum { BUCKETS = 4096, CHUNK = 128, STEP = 512 /* of CUDA's pools, and HIP's */ };
+enum { BUCKETS = 4096, CHUNK = 128 };
 #define GRANULE_UNKNOWN (UINT64_C(2) << 20) /* of NVIDIA's and Huawei's devices; AMD's are not asked */
 
 struct granule {
@@ -145,15 +145,6 @@ void ms_granules_array(int device, uint64_t bytes, int more)
     int64_t by = (int64_t)(is_small ? bytes : (bytes + size - 1) / size * size - bytes);
     atomic_fetch_add_explicit(is_small ? &small_arrays[device] : &rounded[device], more * by,
                               memory_order_relaxed);
-}
-
-uint64_t ms_granules_ordered(int device, uint64_t bytes, int more)
-{
-    if (!is_known(device, 0, bytes))
-        return 0;
-    uint64_t steps = (bytes + STEP - 1) / STEP * STEP;
-    atomic_fetch_add_explicit(&rounded[device], more * (int64_t)(steps - bytes), memory_order_relaxed);
-    return steps;
 }
 
 uint64_t ms_granules_beyond(int device)

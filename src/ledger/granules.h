@@ -15,8 +15,6 @@ void ms_granules_out(int device, uint64_t address, uint64_t bytes);
 /** An array, whose address nobody tells: a small one is taken to lie where other small blocks have room, as
  * they share granules; a large one has granules of its own. */
 void ms_granules_array(int device, uint64_t bytes, int more);
-/** A block in one of the driver's own pools, which give memory in steps: returns what it takes there. */
-uint64_t ms_granules_ordered(int device, uint64_t bytes, int more);
 /** What granules in which such blocks lie have beyond the blocks. */
 uint64_t ms_granules_beyond(int device);
 void ms_granules_reset(void);

@@ -250,7 +250,9 @@ static int feed(struct parser *parser, yajl_handle yajl, more_fn *more, void *ar
         snprintf(fault->text, sizeof(fault->text), "%s", strerror(errno));
         return -1;
     }
-    if (yajl_complete_parse(yajl) == yajl_status_ok)
+    /* A text that was begun behind the end and has none is found out by a quote that ends it. */
+    if (yajl_complete_parse(yajl) == yajl_status_ok &&
+        yajl_parse(yajl, (const unsigned char *)"\"", 1) == yajl_status_ok)
         return 0;
     tell_fault(fault, parser, yajl, &place);
     return -1;

@@ -335,10 +335,8 @@ void sim_unit_count(const struct sim_device *device, struct sim_books *books)
         pool->asked = 0;
     for (struct sim_block *block = sim_block_next(NULL); block; block = sim_block_next(block))
         if (is_asked(block, device)) {
-            size_t taken = ((const struct pool_part *)block->owner)->bytes;
-            block->pool->asked += taken;
+            block->pool->asked += block->range.bytes;
             books->asked += block->range.bytes;
-            books->rounding += taken - block->range.bytes;
         }
     for (const struct CUmemPoolHandle_st *pool = sim_pools; pool; pool = pool->next)
         if (pool->device == device)
