@@ -4,6 +4,7 @@
 
 #include "pool/internal.h" /* before it, whose names are others' parameters */
 
+#include "base/clock.h"
 #include "one_context.h"
 
 static void sync_context(void)
