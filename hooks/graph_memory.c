@@ -237,8 +237,8 @@ static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_sp
     ms_ledger_alloc(&block);
 }
 
-/* What a launch leaves is a block from there on, and none any more if another graph's launch frees it. False
- * if nothing has changed: it is live already, or nobody's. */
+/* A launch turns a node into a block by allocating it, or a block into a node again by freeing it. False if
+ * nothing has changed: it is so already, or nobody saw the node. */
 static bool turn(uint64_t address, bool is_free, struct node *node_p)
 {
     struct node *node;
@@ -411,27 +411,37 @@ static void make_room(const struct node *node)
     atomic_flag_clear(&looking);
 }
 
-static void launched(uint64_t exec)
+static void settle_launch(const struct ms_owed *owed)
 {
     struct node node;
-    uint64_t address;
-    bool is_free;
 
-    for (unsigned i = 0; (address = ms_graph_owed(exec, i, &is_free)) != 0; i++) {
-        if (!turn(address, is_free, &node))
-            continue;
-        if (is_free) {
-            end_block(&node);
-        } else {
-            make_room(&node);
-            make_block(&node);
-        }
+    if (!turn(owed->address, owed->is_free, &node))
+        return;
+    if (owed->is_free) {
+        end_block(&node);
+        return;
     }
+    make_room(&node);
+    make_block(&node);
+}
+
+static void launched(uint64_t exec)
+{
+    struct ms_owed owed[MS_OWED_AT_ONCE];
+    unsigned from = 0, count;
+
+    do {
+        count = ms_graph_owed(exec, from, owed);
+        for (unsigned i = 0; i < count; i++)
+            settle_launch(&owed[i]);
+        from += count;
+    } while (count == MS_OWED_AT_ONCE);
 }
 
 /* --- what the program calls ----------------------------------------------------------------------------- */
 
-/* Whether there is anything to do behind a call of the program's own; then its section is entered. */
+/* Enters a section behind a call of the program's own that succeeded; false, without one, where no node was
+ * ever seen or the call is inside another. */
 static bool enter(int status, struct ms_section *section)
 {
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||

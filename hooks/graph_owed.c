@@ -88,23 +88,23 @@ void ms_graph_owed_ended(uint64_t exec)
     ms_unlock(&lock);
 }
 
-/* What is freed comes first, so that it may be allocated again. */
-uint64_t ms_graph_owed(uint64_t exec, unsigned number, bool *is_free_p)
+/* Frees come first, since a launch may allocate again what another graph's memory was. */
+unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed)
 {
-    const struct part *found = NULL;
-    uint64_t address = 0;
+    unsigned found = 0;
 
     ms_lock(&lock);
-    for (int turn = 0; turn < 2 && !found; turn++)
-        for (const struct part *part = *bucket_of(exec); part && !found; part = part->next)
-            if (part->exec == exec && part->is_free == !turn && !number--)
-                found = part;
-    if (found) {
-        address = found->address;
-        *is_free_p = found->is_free;
-    }
+    for (int turn = 0; turn < 2; turn++)
+        for (const struct part *part = *bucket_of(exec); part && found < MS_OWED_AT_ONCE; part = part->next) {
+            if (part->exec != exec || part->is_free == (turn == 1))
+                continue;
+            if (from)
+                from--;
+            else
+                owed[found++] = (struct ms_owed){part->address, part->is_free};
+        }
     ms_unlock(&lock);
-    return address;
+    return found;
 }
 
 void ms_graph_owed_reset(void)

@@ -10,13 +10,20 @@
 
 #include "gpu/gpu.h"
 
+/** Memory that a launch frees, or allocates and leaves. */
+struct ms_owed {
+    uint64_t address;
+    bool is_free;
+};
+enum { MS_OWED_AT_ONCE = 64 };
+
 /** An executable graph was made of `graph`. Asks the driver for the nodes; inside a section, no lock held. */
 void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);
 /** It is no more. */
 void ms_graph_owed_ended(uint64_t exec);
-/** What a launch does, one after the other: `*is_free_p` says whether it frees or allocates what is at the
- * address. `number` counts from 0. Returns the address, 0 behind the last. */
-uint64_t ms_graph_owed(uint64_t exec, unsigned number, bool *is_free_p);
+/** Fills in up to MS_OWED_AT_ONCE of the things that a launch does, from number `from` on, frees first.
+ * Returns how many; fewer than that are the last. */
+unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed);
 void ms_graph_owed_reset(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* graph_owed WAY: an allocation is captured without its free and launched; graph and executable graph are
  * ended and what the device keeps for graphs is trimmed, so that the memory is the program's to free. 0: it
  * is freed, 1: in the order of a stream, 2: by an address inside first, 3: never, 4: twice, 5: by a node of a
- * second graph, 6: in a stream's order, and launched again without another free, 7: never launched. Prints
- * each status. */
+ * second graph, 6: in a stream's order, and launched again without another free, 7: never launched, 8: never,
+ * with 150 more of 1 MiB in the same graph. Prints each status. */
 #include <stdlib.h>
 
 #include "gpu/abi/cuda_runtime_fn.h"
@@ -11,13 +11,17 @@
 static cudaStream_t stream;
 static char *block;
 
-__attribute__((noinline)) static cudaGraph_t capture(void)
+__attribute__((noinline)) static cudaGraph_t capture(int more)
 {
     cudaGraph_t graph = NULL;
+    void *other;
 
     say("begin %d", (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     say("alloc %d", (int)cudaMallocAsync((void **)&block, 64 * MIB, stream));
     say("fill %d", (int)cudaMemsetAsync(block, 7, 64 * MIB, stream));
+    for (int i = 0; i < more; i++)
+        if (cudaMallocAsync(&other, MIB, stream))
+            say("one of more was refused");
     say("end %d", (int)cudaStreamEndCapture(stream, &graph));
     return graph;
 }
@@ -58,7 +62,7 @@ int main(int argc, char **argv)
     cudaGraph_t graph;
 
     cudaStreamCreate(&stream);
-    graph = capture();
+    graph = capture(way == 8 ? 150 : 0);
     say("make %d", (int)cudaGraphInstantiateWithFlags(&exec, graph, 0));
     if (way != 7)
         say("launch %d", (int)cudaGraphLaunch(exec, stream));
