@@ -36,10 +36,13 @@ static uint32_t *bucket_of(uint64_t address)
 
 static bool open_pool_row(int device)
 {
-    if (device < 0 || device >= MS_DEVICES_MAX || !ms_table_reserve(MS_TABLE_POOLS, (uint64_t)device + 1))
+    if (device < 0 || device >= MS_DEVICES_MAX)
         return false;
-    if (ms_table_rows(MS_TABLE_POOLS) < (uint64_t)device + 1)
-        ms_table_publish(MS_TABLE_POOLS, (uint64_t)device + 1);
+    if (MS_LIKELY(ms_table_rows(MS_TABLE_POOLS) > (uint64_t)device))
+        return true;
+    if (!ms_table_reserve(MS_TABLE_POOLS, (uint64_t)device + 1))
+        return false;
+    ms_table_publish(MS_TABLE_POOLS, (uint64_t)device + 1);
     return true;
 }
 
