@@ -38,7 +38,7 @@ void ms_graph_memory_look(void);
 
 /* The vendor has answered the program's own call with `status`; each in a section of its own. */
 
-/** What the device keeps may be another amount now. */
+/** A wait, or the end of a graph, may have changed how much the device keeps: it is asked again. */
 void ms_graph_memory_moment(int status);
 /** An executable graph was made of `graph`, or is no more. */
 void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);

@@ -91,7 +91,8 @@ unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_misfree
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-/* What the driver says that a node was given, in the form in which nodes are made. False of any other. */
+/* The driver tells parameters by a function for each type; here all get the form in which nodes are made.
+ * False for types that use no memory. */
 static bool read_node(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type,
                       CUgraphNodeParams *params)
 {

@@ -31,7 +31,7 @@ static inline bool ms_init_active(void)
     return MS_LIKELY(ms_init_owner()) || ms_init_active_slowly();
 }
 
-/** Whether the process came by fork from one in which a function with a row had been called. */
+/** True in a child of fork whose parent had called a function with a row. */
 bool ms_init_is_forked(void);
 
 /** dlsym(RTLD_NEXT) was asked for this row: the answer cannot be replaced, and for the driver's functions

@@ -15,9 +15,9 @@ void ms_misfree_of_handle(const struct ms_call *call, uint64_t key);
 /** The same of what a library frees that makes its memory by handle (NCCL): call->args.key is where it is
  * mapped. */
 void ms_misfree_of_buffer(const struct ms_call *call);
-/** What `call` gave a library to register (NCCL) is counted for as long as it is; looks at whether it is a
- * device's, and no longer than its block. Returns where it is counted, for ms_ledger_misfree_undone; 0 for
- * nowhere. */
+/** The record counts a registration with a library (NCCL) until it ends. Memory that is no device's, or
+ * longer than its block, is a finding at once. Returns where it is counted, for ms_ledger_misfree_undone; 0
+ * for nowhere. */
 uint32_t ms_misfree_of_registration(const struct ms_call *call);
 /** `call` has failed in a child of fork whose parent had used the GPU, with the status by which CUDA and HIP
  * refuse everything there: counted once for each call of the program's. */

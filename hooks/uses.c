@@ -252,7 +252,7 @@ static uint64_t address_of_resource(const void *resource)
     return what.kind == LINEAR || what.kind == PITCH2D ? what.address : 0;
 }
 
-/* What the graph was given and is freed by now. */
+/* Memory that the graph was given, and that is freed by now, is used by this launch. */
 static void look_at_graph(const struct telling *telling, uint64_t exec)
 {
     enum { MOST = 8 };

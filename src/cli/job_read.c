@@ -213,7 +213,7 @@ static int read_parts_of(const struct reading *reading, const json_t *json, stru
     return read_devices(reading, ms_report_array(json, "devices"), rank);
 }
 
-/* What a context of each model of card took at least. */
+/* Contexts of one model of card take alike: the job file has the least of each. */
 static int read_least(struct ms_job *job, const json_t *root)
 {
     json_t *least = json_object_get(json_object_get(root, "job"), "contexts_least"), *bytes;

@@ -58,7 +58,7 @@ void ms_many_end(FILE *out, const struct ms_many *many)
     fprintf(out, "  %zu processes\n\n", many->rows);
 }
 
-/* What is known of one process's contexts holds for the others' on cards of the same model. */
+/* Contexts take the same on cards of one model: the least that any report shows holds for all of them. */
 static void tell_contexts(struct ms_report *reports, size_t count)
 {
     json_t *least = json_object();

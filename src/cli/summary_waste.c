@@ -18,7 +18,7 @@ static const struct part {
     {"pinned", "freed here and still shared with others"},
 };
 
-/* What MEMSHIM_PREALLOC took is never given back. */
+/* Memory that MEMSHIM_PREALLOC took is never given back, so it does not shrink. */
 static bool is_preallocated(const struct ms_report *report)
 {
     json_t *row;
