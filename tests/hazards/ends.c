@@ -32,7 +32,7 @@ static bool allocate_inside(struct block *block, CUstream stream)
     bool good;
 
     if (block->ordered) {
-        good = worked(cuMemAllocAsync(&address, block->bytes, stream), "cuMemAllocAsync");
+        good = worked(RELAXED(cuMemAllocAsync(&address, block->bytes, stream)), "cuMemAllocAsync");
     } else {
         unsafe_begin();
         good = worked(cuMemAlloc_v2(&address, block->bytes), "cuMemAlloc");
@@ -45,7 +45,7 @@ static bool allocate_inside(struct block *block, CUstream stream)
 static void free_inside(const struct block *block, CUstream stream)
 {
     if (block->ordered) {
-        worked(cuMemFreeAsync(block->address, stream), "cuMemFreeAsync");
+        worked(RELAXED(cuMemFreeAsync(block->address, stream)), "cuMemFreeAsync");
         return;
     }
     unsafe_begin();
@@ -77,7 +77,7 @@ static void churn(struct worker *worker, CUstream stream)
             free_inside(&blocks[--count], stream);
         }
     }
-    if (pick(worker, 2) && worked(cuStreamSynchronize(stream), "cuStreamSynchronize"))
+    if (pick(worker, 2) && worked(RELAXED(cuStreamSynchronize(stream)), "cuStreamSynchronize"))
         for (int i = 0; i < count; i++)
             check_inside(worker, &blocks[i]);
     for (int i = 0; i < count; i++) /* the pool outlives the context */
