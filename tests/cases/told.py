@@ -376,7 +376,7 @@ def narrow():
     fact(text[at + 1].startswith(" " * 27) and text[at + 1][27] != " ", "what goes on below stands below its text", text[at : at + 2])
     piped = command("summary", "narrow.json").stdout
     fact(on_terminal("summary", "narrow.json").split() == piped.split() and max(map(len, piped.splitlines())) > 80, "piped it has the same words, a line for each row", [piped])
-    said = command("frag", "pool.json").stdout
+    said = re.sub(r"/\S+/(?=tests/)", "", command("frag", "pool.json").stdout)  # the path to the tree may have any length
     fact(max(map(len, said.splitlines())) <= 120, "frag keeps to 120 when piped", [said])
 
 
