@@ -123,11 +123,17 @@ static _Atomic uint32_t *map_owner(void)
 
 static struct ms_api_info api_infos[MS_ROW_RECORDED];
 
+/* The symbol of a function of C++ has its parameters in it, and people know it by the name alone. */
+static const char *name_in_record(const struct ms_row_info *row)
+{
+    return row->symbol[0] == '_' && row->symbol[1] == 'Z' ? row->lookup : row->symbol;
+}
+
 static void start_ledger(void)
 {
     for (unsigned row = 0; row < MS_ROW_RECORDED; row++)
-        api_infos[row] =
-            (struct ms_api_info){.name = ms_rows[row]->symbol, .family = ms_families[ms_rows[row]->api].tag};
+        api_infos[row] = (struct ms_api_info){.name = name_in_record(ms_rows[row]),
+                                              .family = ms_families[ms_rows[row]->api].tag};
     ms_ledger_init(api_infos, MS_ROW_RECORDED);
 }
 

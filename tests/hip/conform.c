@@ -355,6 +355,32 @@ static void by_bus(void)
     ok(hipDeviceGetByPCIBusId(&device, "0000:01:00.0") != 0, "no device is on that bus");
 }
 
+/* The symbols of C++, with all that they have to hand on. */
+static void launches_of_modules(const void *kernel)
+{
+    hipFunction_t function = (hipFunction_t)(uintptr_t)kernel;
+    hipEvent_t start, stop;
+    hipStream_t stream;
+
+    is_int(hipStreamCreate(&stream) || hipEventCreate(&start) || hipEventCreate(&stop), 0, "two events");
+    is_int(hipExtModuleLaunchKernel(function, 2048, 4, 2, 64, 2, 1, 0, stream, NULL, NULL, start, stop, 0), 0,
+           "a kernel");
+    is_int(hipExtModuleLaunchKernel(function, 64, 1, 1, 64, 1, 0, 0, stream, NULL, NULL, start, stop, 0), 9,
+           "of no thread");
+    is_int(hipExtModuleLaunchKernel(function, 64, 0, 1, 64, 1, 1, 0, stream, NULL, NULL, start, stop, 0), 9,
+           "of no block");
+    is_int(hipExtModuleLaunchKernel(function, 9, 9, 9, 2, 2, 257, 0, stream, NULL, NULL, NULL, NULL, 0), 9,
+           "of too many");
+    is_int(hipStreamSynchronize(stream), 0, "is done");
+    is_int(hipEventQuery(start), 0, "it began");
+    is_int(hipEventQuery(stop), 0, "it ended");
+    is_int(hipHccModuleLaunchKernel(function, 64, 1, 1, 64, 1, 1, 0, stream, NULL, NULL, start, stop), 0,
+           "without flags");
+    is_int(hipHccModuleLaunchKernel(NULL, 64, 1, 1, 64, 1, 1, 0, stream, NULL, NULL, start, stop), 98,
+           "without a function");
+    is_int(hipEventDestroy(start) || hipEventDestroy(stop) || hipStreamDestroy(stream), 0, "events end");
+}
+
 static void launches(void)
 {
     static const char kernel;
@@ -363,6 +389,7 @@ static void launches(void)
     is_int(hipLaunchKernel(&kernel, one, one, NULL, 0, NULL), 0, "a kernel");
     is_int(hipLaunchKernel(&kernel, none, one, NULL, 0, NULL), 9, "without a grid");
     is_int(hipLaunchKernel(NULL, one, one, NULL, 0, NULL), 98, "without a function");
+    launches_of_modules(&kernel);
     about_kernel(&kernel);
     by_bus();
     is_int(hipDeviceSynchronize(), 0, "is done");

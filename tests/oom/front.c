@@ -7,13 +7,13 @@
 #include "tests/program.h"
 
 typedef int (*call_t)(void *, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                      uint64_t, uint64_t, uint64_t);
+                      uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
 static int call(void *library, const char *name, void *first, uint64_t second)
 {
     call_t function = (call_t)dlsym(library, name);
 
-    return function ? function(first, second, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) : -1;
+    return function ? function(first, second, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) : -1;
 }
 
 int main(int argc, char **argv)

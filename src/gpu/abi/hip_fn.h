@@ -222,6 +222,16 @@ hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **a
 hipError_t hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream);
 hipError_t hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes, hipStream_t stream,
                               hipEvent_t start, hipEvent_t stop, int flags);
+/* functions of C++, by the symbols that the library exports them at; work sizes are in threads */
+#define hipExtModuleLaunchKernel _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
+#define hipHccModuleLaunchKernel _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_
+hipError_t hipExtModuleLaunchKernel(
+    hipFunction_t function, uint32_t global_x, uint32_t global_y, uint32_t global_z, uint32_t local_x, uint32_t local_y,
+    uint32_t local_z, size_t shared_bytes, hipStream_t stream, void **args, void **extra, hipEvent_t start, hipEvent_t stop,
+    uint32_t flags);
+hipError_t hipHccModuleLaunchKernel(
+    hipFunction_t function, uint32_t global_x, uint32_t global_y, uint32_t global_z, uint32_t local_x, uint32_t local_y,
+    uint32_t local_z, size_t shared_bytes, hipStream_t stream, void **args, void **extra, hipEvent_t start, hipEvent_t stop);
 hipError_t hipGetProcAddress(const char *symbol, void **function, int version, uint64_t flags,
                              hipDriverProcAddressQueryResult *status);
 hipError_t hipGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,

@@ -65,18 +65,47 @@ HIP_API hipLaunchKernel_spt(const void *function, dim3 grid, dim3 block, void **
     return hip_leave(launch(function, grid, block, stream, true));
 }
 
+static int launch_between(const void *function, dim3 grid, dim3 block, hipStream_t stream, hipEvent_t start,
+                          hipEvent_t stop)
+{
+    int status = start ? (int)cuEventRecord((CUevent)start, hip_stream(stream)) : hipSuccess;
+
+    if (status == hipSuccess)
+        status = launch(function, grid, block, stream, false);
+    if (status == hipSuccess && stop)
+        status = (int)cuEventRecord((CUevent)stop, hip_stream(stream));
+    return status;
+}
+
 HIP_API hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared_bytes,
                            hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags)
 {
     (void)args, (void)shared_bytes, (void)flags;
     HIP_ENTER_DEVICE(hipExtLaunchKernel);
-    int status = start ? (int)cuEventRecord((CUevent)start, hip_stream(stream)) : hipSuccess;
-    if (status == hipSuccess)
-        status = launch(function, grid, block, stream, false);
-    if (status == hipSuccess && stop)
-        status = (int)cuEventRecord((CUevent)stop, hip_stream(stream));
-    return hip_leave(status);
+    return hip_leave(launch_between(function, grid, block, stream, start, stop));
 }
+
+static unsigned blocks(unsigned threads, unsigned in_block)
+{
+    return in_block ? threads / in_block + (threads % in_block != 0) : 0;
+}
+
+/* Of C++ (hip_ext.h): its grid is counted in threads. */
+#define HIP_MODULE_LAUNCH(name, ...)                                                                        \
+    HIP_API name(hipFunction_t function, uint32_t global_x, uint32_t global_y, uint32_t global_z,           \
+                 uint32_t local_x, uint32_t local_y, uint32_t local_z, size_t shared_bytes,                 \
+                 hipStream_t stream, void **args, void **extra, hipEvent_t start,                           \
+                 hipEvent_t stop __VA_ARGS__)                                                               \
+    {                                                                                                       \
+        dim3 block = {local_x, local_y, local_z};                                                           \
+        dim3 grid = {blocks(global_x, local_x), blocks(global_y, local_y), blocks(global_z, local_z)};      \
+                                                                                                            \
+        (void)args, (void)extra, (void)shared_bytes;                                                        \
+        HIP_ENTER_DEVICE(name);                                                                             \
+        return hip_leave(launch_between(function, grid, block, stream, start, stop));                       \
+    }
+HIP_MODULE_LAUNCH(hipExtModuleLaunchKernel, , uint32_t flags __attribute__((unused)))
+HIP_MODULE_LAUNCH(hipHccModuleLaunchKernel)
 
 /* --- what a compiled program's constructors and launches call --- */
 
