@@ -359,8 +359,8 @@ static void by_bus(void)
 static void launches_of_modules(const void *kernel)
 {
     hipFunction_t function = (hipFunction_t)(uintptr_t)kernel;
-    hipEvent_t start, stop;
-    hipStream_t stream;
+    hipEvent_t start = NULL, stop = NULL;
+    hipStream_t stream = NULL;
 
     is_int(hipStreamCreate(&stream) || hipEventCreate(&start) || hipEventCreate(&stop), 0, "two events");
     is_int(hipExtModuleLaunchKernel(function, 2048, 4, 2, 64, 2, 1, 0, stream, NULL, NULL, start, stop, 0), 0,
