@@ -17,7 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_SANITIZE='$(MS_SANITIZE)'; export TEST_SANITIZE; \
 	TEST_CUDA_HOME='$(CUDA_HOME)'; export TEST_CUDA_HOME;
 
-EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/tap.sh tests/clock.h tests/program.h tests/tap.h
+EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/tap.sh tests/helpers/valid tests/clock.h tests/program.h tests/tap.h
 
 include tests/unit/local.mk
 include tests/stack/local.mk

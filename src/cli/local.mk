@@ -4,7 +4,6 @@ CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/parse.h src/re
 	src/report/symtab.h src/report/symtab.c src/report/resolver.h src/report/resolver.c src/report/name_cache.h src/report/name_cache.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
 	src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/view.h src/report/view.c src/report/frameworks.def \
 	src/report/owners.h src/report/owners.c src/report/owners_nccl.h src/report/owners_nccl.c src/report/findings.def src/report/findings.h src/report/findings.c src/report/findings_rules.c src/report/findings_oom.c src/report/findings_contexts.c src/report/findings_uses.c src/report/findings_left.c src/report/callers.h src/report/callers.c src/report/leak_class.h src/report/leak_class.c src/report/contexts_told.h src/report/contexts_told.c src/report/told.h src/report/told.c \
-	src/report/schema.h src/report/schema.c src/report/schema_rules.h src/report/schema_rules.c \
 	src/report/consistent.h src/report/consistent.c
 CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c src/cli/args.c src/cli/output.c \
 	src/cli/load.h src/cli/load.c src/cli/reading.c src/cli/many.h src/cli/many.c src/cli/leaks.h src/cli/leaks.c src/cli/closing.h src/cli/closing.c src/cli/calls.h src/cli/calls.c src/cli/wrap.h src/cli/wrap.c src/cli/next.h src/cli/next.c src/cli/summary.h src/cli/summary_screen.c src/cli/summary_waste.c src/cli/summary_job.c src/cli/summary_text.c src/cli/summary_oom.c \
@@ -80,7 +79,7 @@ src/cli/completion/memshim: src/cli/cmds.awk src/cli/cmds.def
 # The schema as bytes, so that the command needs no file at run time.
 CLEANFILES += src/report/report_schema.c
 src/report/report_schema.c: $(srcdir)/src/report/report.schema.json src/report/$(am__dirstamp)
-	$(AM_V_GEN){ echo '/* Made from report.schema.json. */' && echo '#include "report/schema.h"' && \
+	$(AM_V_GEN){ echo '/* Made from report.schema.json. */' && echo '#include "report/consistent.h"' && \
 	echo 'const char ms_report_schema[] = {' && \
 	LC_ALL=C od -An -v -tx1 $(srcdir)/src/report/report.schema.json | sed 's/ *\([0-9a-f][0-9a-f]\)/0x\1,/g' && \
 	echo '0};'; } >$@.tmp && mv $@.tmp $@

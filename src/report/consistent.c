@@ -1,7 +1,8 @@
 /* consistent.c - whether the figures of a report agree with each other; see consistent.h.
  *
- * Floor 4, command line only. Every equation is one function. Sums over sites are compared only where nothing
- * was dropped: what did not fit into a table is counted in `overhead` and is in no sum. */
+ * Floor 4, command line only. Every equation is one function, and goes on after the lists have their form.
+ * Sums over sites are compared only where nothing was dropped: what did not fit into a table is counted in
+ * `overhead` and is in no sum. */
 #include "report/consistent.h"
 
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 struct inquiry {
     const struct ms_report *report;
-    ms_schema_complaint_func_t complain;
+    ms_complaint_func_t complain;
     void *arg;
     size_t complaints;
 };
@@ -56,14 +57,72 @@ static void expect_at_most(struct inquiry *inquiry, const char *path, json_int_t
                  what, bound);
 }
 
+/* Whether a row has an integer under `key`, or none: a report from before the key was told lacks it. */
+static bool is_figure(struct inquiry *inquiry, const char *list, size_t i, const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+
+    if (!value || json_is_integer(value))
+        return true;
+    complain(inquiry, at(list, i, key), "is no integer");
+    return false;
+}
+
+static void figure_equal(struct inquiry *inquiry, const char *list, size_t i, const json_t *row,
+                         const char *key, const char *what, json_int_t other)
+{
+    if (is_figure(inquiry, list, i, row, key))
+        expect_equal(inquiry, at(list, i, key), ms_report_int(row, key), what, other);
+}
+
+static void figure_at_most(struct inquiry *inquiry, const char *list, size_t i, const json_t *row,
+                           const char *key, const char *what, json_int_t bound)
+{
+    if (is_figure(inquiry, list, i, row, key))
+        expect_at_most(inquiry, at(list, i, key), ms_report_int(row, key), what, bound);
+}
+
+/* A list is an array of objects, but for stacks[], which has pairs. */
+static void check_form(struct inquiry *inquiry, const char *name)
+{
+    json_t *rows = json_object_get(inquiry->report->root, name), *row;
+    bool has_pairs = !strcmp(name, "stacks");
+    char path[128];
+    size_t i;
+
+    snprintf(path, sizeof(path), "$.%s", name);
+    if (rows && !json_is_array(rows))
+        complain(inquiry, path, "is no list");
+    json_array_foreach (rows, i, row) {
+        snprintf(path, sizeof(path), "$.%s[%zu]", name, i);
+        if (!has_pairs && !json_is_object(row))
+            complain(inquiry, path, "is no object");
+        else if (has_pairs && (json_array_size(row) != 2 || !json_is_integer(json_array_get(row, 0)) ||
+                               !json_is_integer(json_array_get(row, 1))))
+            complain(inquiry, path, "is no pair of a parent and a frame");
+    }
+}
+
+static void check_forms(struct inquiry *inquiry)
+{
+    static const char *const lists[] = {"devices",  "sites",  "leaks",    "stacks",   "frames",
+                                        "modules",  "codes",  "findings", "contexts", "oom",
+                                        "balances", "phases", "apis",     "segments"};
+    size_t i;
+
+    for (i = 0; i < MS_ARRAY_LEN(lists); i++)
+        check_form(inquiry, lists[i]);
+    if (!json_is_object(json_object_get(inquiry->report->root, "run")))
+        complain(inquiry, "$", "has no run");
+}
+
 static void check_ids(struct inquiry *inquiry, const char *name)
 {
     json_t *rows = ms_report_array(inquiry->report->root, name), *row;
     size_t i;
 
     json_array_foreach (rows, i, row)
-        expect_equal(inquiry, at(name, i, "id"), ms_report_int(row, "id"), "its place in the list",
-                     (json_int_t)i);
+        figure_equal(inquiry, name, i, row, "id", "its place in the list", (json_int_t)i);
 }
 
 static void expect_index(struct inquiry *inquiry, const char *path, const json_t *index, const json_t *rows)
@@ -111,9 +170,9 @@ static void check_contexts(struct inquiry *inquiry)
     size_t i;
 
     json_array_foreach (ms_report_array(inquiry->report->root, "contexts"), i, row) {
-        expect_at_most(inquiry, at("contexts", i, "bytes"), ms_report_int(row, "bytes"), "total_bytes",
+        figure_at_most(inquiry, "contexts", i, row, "bytes", "total_bytes",
                        ms_report_int(row, "total_bytes"));
-        expect_at_most(inquiry, at("contexts", i, "count"), ms_report_int(row, "count"), "total_count",
+        figure_at_most(inquiry, "contexts", i, row, "count", "total_count",
                        ms_report_int(row, "total_count"));
     }
 }
@@ -162,11 +221,10 @@ static void check_end(struct inquiry *inquiry, const json_t *row, size_t i, cons
     size_t k;
 
     for (k = 0; k < MS_ARRAY_LEN(pool_terms); k++)
-        expect_equal(inquiry, at("balances", i, pool_terms[k]), ms_report_int(row, pool_terms[k]),
+        figure_equal(inquiry, "balances", i, row, pool_terms[k],
                      "what reserved_parts has, and the driver's own",
                      ms_report_sum(ms_report_int(parts, pool_terms[k]), of_driver(row, pool_terms[k])));
-    expect_equal(inquiry, at("balances", i, "contexts"), ms_report_int(row, "contexts"),
-                 "the sum of contexts[] on the device", contexts);
+    figure_equal(inquiry, "balances", i, row, "contexts", "the sum of contexts[] on the device", contexts);
     expect_equal(inquiry, at("balances", i, "followed"),
                  ms_report_sum(ms_report_int(row, "followed"), ms_report_int(managed, "live_bytes")),
                  "the device's followed_bytes", ms_report_int(device, "followed_bytes"));
@@ -179,16 +237,13 @@ static void check_balance(struct inquiry *inquiry, const json_t *row, size_t i, 
     json_t *devices = ms_report_array(report->root, "devices");
     const char *moment = ms_report_text(row, "moment");
 
-    expect_equal(inquiry, at("balances", i, "in_use_bytes"), ms_report_int(row, "in_use_bytes"),
-                 "the sum of its terms",
+    figure_equal(inquiry, "balances", i, row, "in_use_bytes", "the sum of its terms",
                  ms_report_sum(sum_of_keys(row, pool_terms, MS_ARRAY_LEN(pool_terms)),
                                sum_of_keys(row, other_terms, MS_ARRAY_LEN(other_terms))));
-    expect_at_most(inquiry, at("balances", i, "driver_rounding"), ms_report_int(row, "driver_rounding"),
-                   "rounding", ms_report_int(row, "rounding"));
-    expect_at_most(inquiry, at("balances", i, "driver_cached"), ms_report_int(row, "driver_cached"), "cached",
-                   ms_report_int(row, "cached"));
-    expect_at_most(inquiry, at("balances", i, "asked_ns"), ms_report_int(row, "asked_ns"), "t_ns",
-                   ms_report_int(row, "t_ns"));
+    figure_at_most(inquiry, "balances", i, row, "driver_rounding", "rounding",
+                   ms_report_int(row, "rounding"));
+    figure_at_most(inquiry, "balances", i, row, "driver_cached", "cached", ms_report_int(row, "cached"));
+    figure_at_most(inquiry, "balances", i, row, "asked_ns", "t_ns", ms_report_int(row, "t_ns"));
     if (!strcmp(moment, "end") && device != SIZE_MAX && contexts && adds_up(report))
         check_end(inquiry, row, i, json_array_get(devices, device), contexts[device]);
     if (!strcmp(moment, "oom"))
@@ -267,36 +322,33 @@ static json_int_t sum_of_members(const json_t *object)
 
 static void check_sums(struct inquiry *inquiry, const json_t *device, size_t i, const struct sums *sums)
 {
-    expect_equal(inquiry, at("devices", i, "live_bytes"), ms_report_int(device, "live_bytes"),
-                 "the sum of its sites' live_bytes", sums->live_bytes);
-    expect_equal(inquiry, at("devices", i, "live_count"), ms_report_int(device, "live_count"),
-                 "the sum of its sites' live_count", sums->live_count);
-    expect_equal(inquiry, at("devices", i, "peak_live_bytes"), ms_report_int(device, "peak_live_bytes"),
-                 "the sum of its sites' at_peak_bytes", sums->at_peak_bytes);
-    expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
-                 "the sum of its segments", sums->segments);
+    figure_equal(inquiry, "devices", i, device, "live_bytes", "the sum of its sites' live_bytes",
+                 sums->live_bytes);
+    figure_equal(inquiry, "devices", i, device, "live_count", "the sum of its sites' live_count",
+                 sums->live_count);
+    figure_equal(inquiry, "devices", i, device, "peak_live_bytes", "the sum of its sites' at_peak_bytes",
+                 sums->at_peak_bytes);
+    figure_equal(inquiry, "devices", i, device, "reserved_bytes", "the sum of its segments", sums->segments);
 }
 
 static void check_device(struct inquiry *inquiry, const json_t *device, size_t i)
 {
-    expect_at_most(inquiry, at("devices", i, "live_bytes"), ms_report_int(device, "live_bytes"),
-                   "peak_live_bytes", ms_report_int(device, "peak_live_bytes"));
-    expect_equal(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
-                 "the sum of reserved_parts", sum_of_members(json_object_get(device, "reserved_parts")));
-    expect_equal(inquiry, at("devices", i, "peak_reserved_bytes"),
-                 ms_report_int(device, "peak_reserved_bytes"), "the sum of peak_parts",
+    figure_at_most(inquiry, "devices", i, device, "live_bytes", "peak_live_bytes",
+                   ms_report_int(device, "peak_live_bytes"));
+    figure_equal(inquiry, "devices", i, device, "reserved_bytes", "the sum of reserved_parts",
+                 sum_of_members(json_object_get(device, "reserved_parts")));
+    figure_equal(inquiry, "devices", i, device, "peak_reserved_bytes", "the sum of peak_parts",
                  sum_of_members(json_object_get(device, "peak_parts")));
-    expect_at_most(inquiry, at("devices", i, "reserved_bytes"), ms_report_int(device, "reserved_bytes"),
-                   "peak_reserved_bytes", ms_report_int(device, "peak_reserved_bytes"));
+    figure_at_most(inquiry, "devices", i, device, "reserved_bytes", "peak_reserved_bytes",
+                   ms_report_int(device, "peak_reserved_bytes"));
     if (json_object_get(device, "peak_held_bytes")) {
-        expect_at_most(inquiry, at("devices", i, "peak_live_bytes"), ms_report_int(device, "peak_live_bytes"),
-                       "peak_held_bytes", ms_report_int(device, "peak_held_bytes"));
-        expect_at_most(inquiry, at("devices", i, "peak_reserved_bytes"),
-                       ms_report_int(device, "peak_reserved_bytes"), "peak_held_bytes",
+        figure_at_most(inquiry, "devices", i, device, "peak_live_bytes", "peak_held_bytes",
+                       ms_report_int(device, "peak_held_bytes"));
+        figure_at_most(inquiry, "devices", i, device, "peak_reserved_bytes", "peak_held_bytes",
                        ms_report_int(device, "peak_held_bytes"));
     }
-    expect_at_most(inquiry, at("devices", i, "followed_bytes"), ms_report_int(device, "followed_bytes"),
-                   "live_bytes", ms_report_int(device, "live_bytes"));
+    figure_at_most(inquiry, "devices", i, device, "followed_bytes", "live_bytes",
+                   ms_report_int(device, "live_bytes"));
 }
 
 /* What a site held at the moments of the timeline, which rise. */
@@ -324,16 +376,13 @@ static void check_held(struct inquiry *inquiry, const json_t *site, size_t i)
 static void check_site(struct inquiry *inquiry, const json_t *site, size_t i)
 {
     check_held(inquiry, site, i);
-    expect_at_most(inquiry, at("sites", i, "live_bytes"), ms_report_int(site, "live_bytes"), "max_bytes",
-                   ms_report_int(site, "max_bytes"));
-    expect_at_most(inquiry, at("sites", i, "at_peak_bytes"), ms_report_int(site, "at_peak_bytes"),
-                   "max_bytes", ms_report_int(site, "max_bytes"));
-    expect_at_most(inquiry, at("sites", i, "max_bytes"), ms_report_int(site, "max_bytes"), "total_bytes",
-                   ms_report_int(site, "total_bytes"));
-    expect_at_most(inquiry, at("sites", i, "live_count"), ms_report_int(site, "live_count"), "total_count",
+    figure_at_most(inquiry, "sites", i, site, "live_bytes", "max_bytes", ms_report_int(site, "max_bytes"));
+    figure_at_most(inquiry, "sites", i, site, "at_peak_bytes", "max_bytes", ms_report_int(site, "max_bytes"));
+    figure_at_most(inquiry, "sites", i, site, "max_bytes", "total_bytes", ms_report_int(site, "total_bytes"));
+    figure_at_most(inquiry, "sites", i, site, "live_count", "total_count",
                    ms_report_int(site, "total_count"));
-    expect_equal(inquiry, at("sites", i, "total_count"), ms_report_int(site, "total_count"),
-                 "the sum of size_hist", sum_of_members(json_object_get(site, "size_hist")));
+    figure_equal(inquiry, "sites", i, site, "total_count", "the sum of size_hist",
+                 sum_of_members(json_object_get(site, "size_hist")));
 }
 
 /* A leak is what its site still holds and what died with its context. Memory registered or imported was
@@ -342,12 +391,10 @@ static void check_leak(struct inquiry *inquiry, const json_t *leak, size_t i)
 {
     const json_t *site = ms_report_site(inquiry->report, ms_report_int(leak, "site"));
 
-    (is_graphs(site) ? expect_at_most : expect_equal)(
-        inquiry, at("leaks", i, "bytes"), ms_report_int(leak, "bytes"),
-        "what its site holds and lost with contexts",
+    (is_graphs(site) ? figure_at_most : figure_equal)(
+        inquiry, "leaks", i, leak, "bytes", "what its site holds and lost with contexts",
         ms_report_sum(ms_report_int(site, "live_bytes"), ms_report_int(leak, "died_with_context_bytes")));
-    expect_at_most(inquiry, at("leaks", i, "count"), ms_report_int(leak, "count"),
-                   "the blocks of its site that were not freed",
+    figure_at_most(inquiry, "leaks", i, leak, "count", "the blocks of its site that were not freed",
                    ms_report_int(site, "total_count") - ms_report_int(site, "freed_count"));
 }
 
@@ -378,8 +425,8 @@ static void check_apis(struct inquiry *inquiry)
     json_array_foreach (apis, i, api) {
         json_int_t calls = ms_report_int(api, "calls");
 
-        expect_at_most(inquiry, at("apis", i, "failures"), ms_report_int(api, "failures"), "calls", calls);
-        expect_equal(inquiry, at("apis", i, "calls"), calls, "served and followed together",
+        figure_at_most(inquiry, "apis", i, api, "failures", "calls", calls);
+        figure_equal(inquiry, "apis", i, api, "calls", "served and followed together",
                      ms_report_sum(ms_report_int(api, "served"), ms_report_int(api, "followed")));
     }
 }
@@ -392,7 +439,7 @@ static bool is_of_pool(const json_t *segment)
 /* A segment's pieces lie in it, in order and beside each other; none is missing unless that is said. */
 static void check_segment(struct inquiry *inquiry, const json_t *segment, size_t i)
 {
-    json_int_t end = 0, bytes = ms_report_int(segment, "bytes");
+    json_int_t end = 0;
     json_t *piece;
     size_t k;
 
@@ -408,7 +455,7 @@ static void check_segment(struct inquiry *inquiry, const json_t *segment, size_t
         end = ms_report_sum(offset, size);
     }
     if (is_of_pool(segment) && !ms_report_int(segment, "blocks_left_out") && adds_up(inquiry->report))
-        expect_equal(inquiry, at("segments", i, "bytes"), bytes, "the end of its last piece", end);
+        figure_equal(inquiry, "segments", i, segment, "bytes", "the end of its last piece", end);
 }
 
 static void add_sites(const struct ms_report *report, struct sums *sums)
@@ -479,12 +526,15 @@ static void check_timeline(struct inquiry *inquiry)
                              "the length of t", moments);
 }
 
-size_t ms_report_consistent(const struct ms_report *report, ms_schema_complaint_func_t listener, void *arg)
+size_t ms_report_consistent(const struct ms_report *report, ms_complaint_func_t listener, void *arg)
 {
     struct inquiry inquiry = {report, listener, arg, 0};
     json_t *row;
     size_t i;
 
+    check_forms(&inquiry);
+    if (inquiry.complaints)
+        return inquiry.complaints;
     check_ids(&inquiry, "modules");
     check_ids(&inquiry, "codes");
     check_ids(&inquiry, "sites");

@@ -11,7 +11,7 @@ compare() { # compare PROGRAM DESCRIPTION [VARIABLE=VALUE...]
     rm -f "$report"
     env "$@" "MEMSHIM_REPORT=$report" "LD_PRELOAD=$preload" "$top_builddir/tests/acl/$program" >"$TEST_TMP/shimmed"
     same "$program prints the same $what" "$TEST_TMP/native.$program" "$TEST_TMP/shimmed"
-    try "and its report holds together" "$TEST_BIN" validate "$report"
+    try "and its report holds together" "$TEST_VALID" "$report"
 }
 
 plan 16

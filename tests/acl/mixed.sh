@@ -13,4 +13,4 @@ report "the sum over all sites is that of all devices and of the host" '(sum(s["
 report "both were served" '(apis["cuMemAlloc_v2"]["served"] == 4 and apis["aclrtMallocPhysical"]["served"] == 2 and
     all(d["vendor_calls_saved"] > 0 for d in r["devices"]))'
 report "each has its pool" 'len(r["pools"]) == 2 and sorted(p.get("device_api", "cuda") for p in r["pools"]) == ["acl", "cuda"]'
-try "the report holds together" "$TEST_BIN" validate "$report"
+try "the report holds together" "$TEST_VALID" "$report"

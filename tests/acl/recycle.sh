@@ -17,7 +17,7 @@ part() { # part DESCRIPTION PART... [-- VARIABLE=VALUE...]
     # shellcheck disable=SC2086 # the words are separate ones
     try "$name" env MEMSIM_COUNT=1 MEMSIM_DEVICES=2 "$@" "MEMSHIM_REPORT=$report" "LD_PRELOAD=$preload" \
         "$top_builddir/tests/acl/recycle" $words
-    try "$name: the report holds together" "$TEST_BIN" validate "$report"
+    try "$name: the report holds together" "$TEST_VALID" "$report"
 }
 
 plan 34

@@ -16,7 +16,7 @@ report "its calls came by dlsym and were served" '(r["coverage"]["routes"]["dlsy
     apis["aclrtMallocPhysical"]["served"] > 0 and apis["aclrtFreePhysical"]["served"] > 0)'
 report "its plain blocks were followed" 'apis["aclrtMallocAlign32"]["followed"] == 3 and live == 0'
 report "what it saw as lack of memory is in the report" 'len(r["oom"]) == 3 and all(o["api"] == "aclrtMallocPhysical" for o in r["oom"])'
-try "the report holds together" "$TEST_BIN" validate "$report"
+try "the report holds together" "$TEST_VALID" "$report"
 MODE=track both "followed, it sees the same" "$program"
 
 # Anything but 207001 is not tried again: the program ends, with and without memshim.

@@ -17,7 +17,7 @@ import json, sys
 said = int(open(sys.argv[2]).read().split(\"live \")[1])
 told = sum(d[\"live_bytes\"] for d in json.load(open(sys.argv[1]))[\"devices\"])
 sys.exit(0 if said == told else \"%d in the program, %d in the report\" % (said, told))" "$1" "$2"' sh "$report" "$TEST_TMP/out"
-    try "$1: and holds together" "$TEST_BIN" validate "$report"
+    try "$1: and holds together" "$TEST_VALID" "$report"
 }
 
 run() { # run NAME VARIABLE... -- ARGUMENT...
@@ -54,7 +54,7 @@ done
 # Where the vendor does not tell which device is current, nothing is served, and plain blocks belong to no device that is known.
 MEMSIM_FAIL=aclrtGetDevice@1+=507899 WORK_STATUS=507899 LIMIT=100 shimmed "$work" 2 40 7 >"$TEST_TMP/out" 2>&1
 check "without a current device nothing is served, and nothing breaks" $?
-try "and the report holds together" "$TEST_BIN" validate "$report"
+try "and the report holds together" "$TEST_VALID" "$report"
 report "no handle was served" 'apis["aclrtMallocPhysical"]["served"] == 0'
 
 rm "$TEST_TMP/out" # what the last one printed is not taken for this one's

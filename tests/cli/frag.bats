@@ -31,7 +31,7 @@ END
 
 @test "the sample is a report that agrees with itself" {
     sample
-    try validate pool.json
+    run "$TEST_VALID" pool.json
     [ "$status" -eq 0 ]
 }
 

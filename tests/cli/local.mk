@@ -55,8 +55,8 @@ tests_cli_leaker_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_cli_leaker_LDADD = libcuda.so.1
 
 if BUILD_CLI
-check_PROGRAMS += tests/cli/test_schema tests/cli/test_text tests/cli/test_parse
-TESTS += tests/cli/test_schema tests/cli/test_text tests/cli/test_parse
+check_PROGRAMS += tests/cli/test_text tests/cli/test_parse
+TESTS += tests/cli/test_text tests/cli/test_parse
 tests_cli_test_parse_SOURCES = tests/cli/test_parse.c tests/tap.h src/report/parse.h src/report/parse.c src/report/slabs.h src/report/slabs.c
 tests_cli_test_parse_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_parse_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
@@ -65,9 +65,4 @@ tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read.
 	src/base/options_value.h src/base/options_value.c src/base/spare.h src/base/spare.c
 tests_cli_test_text_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_text_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
-tests_cli_test_schema_SOURCES = tests/cli/test_schema.c tests/tap.h src/report/schema.h src/report/schema.c \
-	src/report/schema_rules.h src/report/schema_rules.c
-nodist_tests_cli_test_schema_SOURCES = src/report/report_schema.c
-tests_cli_test_schema_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tests_cli_test_schema_LDADD = $(JANSSON_LIBS) -lm
 endif

@@ -132,5 +132,5 @@ assert sum(row["at_peak_bytes"] for row in told["owners"] if row["memory"] == "d
 END
     "$TEST_BIN" symbolize -f r.json
     grep -q '"owner": *"quick"' r.json
-    "$TEST_BIN" validate r.json
+    "$TEST_VALID" r.json
 }

@@ -125,7 +125,7 @@ setup() {
     try $next
     [ "$status" -eq 0 ]
     [[ $out == "4.0 KiB leaked in 1 block"* ]]
-    try validate "$path"
+    run "$TEST_VALID" "$path"
     [ "$status" -eq 0 ]
     grep -q '"symbolized":true' "$path"
 }

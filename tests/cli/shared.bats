@@ -180,7 +180,7 @@ ledger() {
     [ "$status" -eq 0 ]
     [ "$(stat -c %a r.json r.2.json t.txt | sort -u)" = 600 ]
     [ "$(json r.json "r['run']['id']")" = "$(json r.2.json "r['run']['id']")" ]
-    try validate r.json r.2.json
+    run "$TEST_VALID" r.json r.2.json
     [ "$status" -eq 0 ]
     MEMSHIM_READERS=all try run -f --sim --fail-on-leak=29 -o r.json -- sh -c "'$top_builddir/tests/cli/leaker' 1 10; '$top_builddir/tests/cli/leaker' 1 20; exit 0"
     [ "$status" -eq 23 ]
@@ -215,7 +215,7 @@ ledger() {
     try summary a.json
     [[ $out == *"ended by signal 6 (Aborted)"* ]]
     for file in k.json a.json; do
-        try validate "$file"
+        run "$TEST_VALID" "$file"
         [ "$status" -eq 0 ]
     done
 }

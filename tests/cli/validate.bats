@@ -24,20 +24,19 @@ caught() {
     [ -z "$out$err" ]
 }
 
-@test "what breaks the schema is shown with its place" {
-    change 'del r["run"]["pid"]'
-    caught '$.run lacks "pid"'
-    change 'r["devices"][0]["live_bytes"] = -1'
-    caught '$.devices[0].live_bytes is -1, less than 0'
-    change 'r["run"]["end_reason"] = "bored"'
-    try validate changed.json
-    [[ $out == *'$.run.end_reason is "bored", not one of'* ]]
-    change 'r["frames"][3]["rel_pc"] = 32'
-    caught '$.frames[3].rel_pc is of type integer, not string'
-    change 'r["frames"][3]["rel_pc"] = "1f"'
-    caught '$.frames[3].rel_pc is "1f", which does not match ^0x[0-9a-f]+$'
+@test "a list or a figure of another form is shown with its place" {
+    change 'del r["run"]'
+    caught '$ has no run'
+    change 'r["devices"] = {}'
+    caught '$.devices is no list'
+    change 'r["leaks"][0] = 7'
+    caught '$.leaks[0] is no object'
     change 'r["stacks"][1] = [0]'
-    caught '$.stacks[1] has 1 items, at least 2 are required'
+    caught '$.stacks[1] is no pair of a parent and a frame'
+    change 'r["apis"][0]["failures"] = "many"'
+    caught '$.apis[0].failures is no integer'
+    change 'r["leaks"][0]["count"] = 1.5'
+    caught '$.leaks[0].count is no integer'
 }
 
 @test "what contradicts itself is shown with its place" {
@@ -81,72 +80,40 @@ caught() {
 }
 
 @test "one bad file among good ones decides the status" {
-    change 'del r["tool"]'
+    change 'r["apis"][0]["calls"] += 1'
     try validate "$data/train.json" changed.json
     [ "$status" -eq 1 ]
     echo '{' >broken.json
     try validate changed.json broken.json "$data/train.json"
     [ "$status" -eq 2 ]
     one_line "$err"
-    [[ $out == *'lacks "tool"'* ]]
+    [[ $out == *'served and followed together'* ]]
 }
 
 @test "a flood of violations is bounded" {
-    change 'r["frames"] = [{} for _ in range(1000)]'
+    change 'r["leaks"] = [7 for _ in range(1000)]'
     try validate changed.json
     [ "$status" -eq 1 ]
     [ "$(wc -l <out.txt)" -eq 101 ]
     [[ $out == *"and 900 more" ]]
 }
 
-@test "python3-jsonschema agrees about the schema, on good reports and damaged ones" {
-    for python in python3 /usr/bin/python3; do
-        "$python" -c 'import jsonschema' 2>/dev/null && break
-        python=
-    done
-    [ -n "$python" ] || skip "python3-jsonschema is not installed"
+@test "the schema is printed as it is installed, and is one" {
     "$TEST_BIN" validate --schema >schema.json
     cmp schema.json "$top_srcdir/src/report/report.schema.json"
-    "$python" - "$TEST_BIN" "$data/train.json" schema.json <<'END'
-import copy, json, subprocess, sys
-import jsonschema
-binary, sample, schema = sys.argv[1:]
-whole = json.load(open(sample))
-validator = jsonschema.Draft202012Validator(json.load(open(schema)))
-jsonschema.Draft202012Validator.check_schema(json.load(open(schema)))
-assert validator.is_valid(whole)
-def paths(value, path=()):
-    yield path
-    if isinstance(value, dict):
-        for key in value: yield from paths(value[key], path + (key,))
-    elif isinstance(value, list):
-        for index in range(min(2, len(value))): yield from paths(value[index], path + (index,))
-names, expected, number = [], {}, 0
-for path in [p for p in paths(whole) if p and p[0] != "schema_version"]:
-    for wrong in (None, -1, "x", [], {}, 1.5, "DELETE"):
-        number += 1
-        if number % 7 != len(path) % 7 and wrong != "DELETE":
-            continue
-        damaged = copy.deepcopy(whole)
-        place = damaged
-        for key in path[:-1]: place = place[key]
-        if wrong == "DELETE": del place[path[-1]]
-        else: place[path[-1]] = wrong
-        damaged.setdefault("run", {})
-        if isinstance(damaged["run"], dict): damaged["run"]["complete"] = damaged["run"].get("complete", None) and False
-        name = "d%04d.json" % number
-        json.dump(damaged, open(name, "w"))
-        names.append(name)
-        expected[name] = validator.is_valid(damaged)
-output = subprocess.run([binary, "validate"] + names, capture_output=True, text=True).stdout
-schema_says = {name: True for name in names}
-for line in output.splitlines():
-    text = line.split(": ", 1)[1]
-    if not any(word in text for word in (", but ", ", more than ", "names none of", "leaks lists no")):
-        schema_says[line.split(": ", 1)[0]] = False
-wrong = [name for name in names if schema_says[name] != expected[name]]
-assert len(names) > 150, len(names)
-assert not wrong, (wrong[:5], [line for line in output.splitlines() if line.startswith(wrong[0])])
-assert sum(expected.values()) not in (0, len(names))
-END
+    python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
+    python3 -c 'import json, jsonschema
+jsonschema.Draft202012Validator.check_schema(json.load(open("schema.json")))'
+}
+
+@test "the tests hold reports against the schema as well" {
+    python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
+    "$TEST_VALID" "$data/train.json"
+    for fault in 'del r["run"]["pid"]' 'r["devices"][0]["index"] = -1' 'r["run"]["end_reason"] = "bored"' \
+        'r["frames"][3]["rel_pc"] = 32' 'r["frames"][3]["rel_pc"] = "1f"' 'del r["tool"]'; do
+        change "$fault"
+        run "$TEST_VALID" changed.json
+        [ "$status" -eq 1 ]
+        [[ $output == *"changed.json: \$"* ]]
+    done
 }

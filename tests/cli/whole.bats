@@ -14,7 +14,7 @@ prepare() {
     try run --sim -o report.json -- "$top_builddir/tests/cli/leaker" 3 1000
     [ "$status" -eq 0 ]
     [[ $err == *"leaked 2.9 KiB in 3 blocks"* ]]
-    try validate report.json
+    run "$TEST_VALID" report.json
     [ "$status" -eq 0 ]
     try leaks report.json
     [[ $out == "2.9 KiB leaked in 3 blocks at 1 site"* ]]
@@ -49,7 +49,7 @@ END
     [ "$(ls r.*.json | wc -l)" -eq 2 ]
     [[ $err == *"and 1 more"* ]]
     for file in r.*.json; do
-        try validate "$file"
+        run "$TEST_VALID" "$file"
         [ "$status" -eq 0 ]
     done
 }

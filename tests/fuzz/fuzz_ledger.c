@@ -96,19 +96,15 @@ static void violation(void *arg, const char *path, const char *text)
 
 static void check_report(int fd)
 {
-    static json_t *schema;
     struct ms_report report;
     char error[4608], path[64];
 
-    if (!schema)
-        schema = ms_schema_of_report();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (ms_report_read(path, &report, error, sizeof error) != 0) {
         violation(NULL, "report", error);
         abort();
     }
-    if (ms_schema_validate(schema, report.root, violation, NULL) != 0 ||
-        ms_report_consistent(&report, violation, NULL) != 0)
+    if (ms_report_consistent(&report, violation, NULL) != 0)
         abort();
     ms_report_close(&report);
 }
@@ -168,12 +164,13 @@ static void record_codes(void)
     memcpy(MS_ROWS(CODE_TEXT, char), text, sizeof text);
     ms_table_publish(MS_TABLE_CODE_TEXT, sizeof text);
     for (unsigned row = 0; row < CODES; row++)
-        MS_ROWS(CODES, struct ms_code)[row] = (struct ms_code){.file = 1,
-                                                               .name = 7,
-                                                               .lines = 18,
-                                                               .lines_bytes = 6,
-                                                               .first_line = 1 + row,
-                                                               .version = (uint16_t)(0x309 + row)};
+        MS_ROWS(CODES, struct ms_code)
+        [row] = (struct ms_code){.file = 1,
+                                 .name = 7,
+                                 .lines = 18,
+                                 .lines_bytes = 6,
+                                 .first_line = 1 + row,
+                                 .version = (uint16_t)(0x309 + row)};
     ms_table_publish(MS_TABLE_CODES, CODES);
 }
 

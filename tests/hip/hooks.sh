@@ -13,7 +13,7 @@ for version in 5 6 7; do
         test $? = 0 && ! grep -q '^not ok' "$TEST_TMP/said"
         check "version $version under MEMSHIM_MODE=$mode: every fact holds" $?
         grep '^not ok' "$TEST_TMP/said" | sed 's/^/# /'
-        try "... and the report is sound" "$TEST_BIN" validate "$report"
+        try "... and the report is sound" "$TEST_VALID" "$report"
     done
 done
 MODE=track shimmed "$programs/conform_6" >/dev/null 2>&1
@@ -47,7 +47,7 @@ both "CUDA and HIP in one process" "$programs/hooks" both
 report "are two devices of one report" \
     '[(d["api"], d["index"], d["live_bytes"]) for d in r["devices"]] == [("cuda", 0, 40 << 20), ("hip", 0, (2 << 20) + 3000)] and [p.get("device_api", "cuda") for p in r["pools"]] == ["cuda", "hip"]'
 report "whose parts add up" "$parts and live == sum(s['live_bytes'] for s in r['sites'])"
-try "... and which is sound" "$TEST_BIN" validate "$report"
+try "... and which is sound" "$TEST_VALID" "$report"
 
 both "a reset takes the device's memory along" "$programs/hooks" reset
 report "and the report says so" '[f["rule"] for f in r["findings"] if f["rule"] == "context_died_with_blocks"] and live == 0'
@@ -66,7 +66,7 @@ check "inside a capture memory comes from the pool and goes back to it, and the 
 both "four threads, each on a stream of its own" "$programs/hooks" threads
 said "find every byte as they left it" '^0 mistakes$'
 report "and nothing is left" 'live == 0 and r["pools"][0]["vendor_allocs"] < apis["hipMalloc"]["calls"] / 4'
-try "... and the report is sound" "$TEST_BIN" validate "$report"
+try "... and the report is sound" "$TEST_VALID" "$report"
 
 both "streams that come and go" "$programs/hooks" streams
 report "do not end the serving" 'apis["hipMalloc"]["served"] == 700 and apis["hipFree"]["served"] == 700 and live == 0'
@@ -85,7 +85,7 @@ both "all vendors in one process" "$programs/hooks" all
 report "have their devices in one report" \
     '[(d["api"], d["index"], d["live_bytes"] >> 20) for d in r["devices"]] == [("cuda", 0, 7), ("hip", 0, 12), ("acl", 0, 11)]'
 report "whose parts add up" "$parts and live == sum(s['live_bytes'] for s in r['sites']) == sum(b['requested'] for s in r['segments'] for b in s['blocks'] if b['state'] == 'live')"
-try "... and which is sound" "$TEST_BIN" validate "$report"
+try "... and which is sound" "$TEST_VALID" "$report"
 
 # The n-th call of the vendor's is refused: whoever is followed sees it, and the record holds what is there.
 for function in hipMalloc hipFree; do
@@ -95,7 +95,7 @@ for function in hipMalloc hipFree; do
 done
 for function in hipGetDevice hipMemGetAddressRange hipDeviceSynchronize hipPeekAtLastError; do
     MEMSIM_FAIL=$function@1+=719 shimmed "$programs/hooks" loop >"$TEST_TMP/said" 2>&1
-    try "$function never answers: no crash, and a sound report" "$TEST_BIN" validate "$report"
+    try "$function never answers: no crash, and a sound report" "$TEST_VALID" "$report"
 done
 
 # Without a device the real runtime refuses nearly everything, and so must whoever stands before it.

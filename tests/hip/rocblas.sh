@@ -8,7 +8,7 @@ program=$top_builddir/tests/hip/rocblas
 export MEMSIM_MEMORY=1G
 
 right() { said "... and every byte is right" ' 0 wrong bytes$'; }
-sound() { try "... and the report is sound" "$TEST_BIN" validate "$report"; }
+sound() { try "... and the report is sound" "$TEST_VALID" "$report"; }
 
 both "managed: the workspace grows with what is asked for" "$program" managed
 right

@@ -90,7 +90,7 @@ def check_scenes():
         fact(told(report) == want, "%s: a finding for each pair" % name, [got for got in told(report) if got not in want] + ["missing"] +
              [one for one in want if one not in told(report)])
         fact(report["coverage"]["unseen_frees"] == 0, "%s: none of them is an unseen free" % name)
-        fact(subprocess.run([MEMSHIM, "validate", path], capture_output=True, check=False).returncode == 0, "%s: the report is valid" % name)
+        fact(subprocess.run([os.environ["TEST_VALID"], path], capture_output=True, check=False).returncode == 0, "%s: the report is valid" % name)
 
 
 def check_stacks():
@@ -129,7 +129,7 @@ def check_killed():
     (ledger,) = glob.glob(os.path.join(ledgers, "*.ledger"))
     subprocess.run([MEMSHIM, "recover", "-o", path, ledger], capture_output=True, check=True)
     fact(told(load(path)) == SCENES["sync"], "a process that was killed: recovered", [str(told(load(path)))])
-    fact(subprocess.run([MEMSHIM, "validate", path], capture_output=True, check=False).returncode == 0, "and valid")
+    fact(subprocess.run([os.environ["TEST_VALID"], path], capture_output=True, check=False).returncode == 0, "and valid")
 
 
 plan(1 + 4 * len(CONFIGURATIONS) + 6 + 2 + 2)

@@ -169,4 +169,4 @@ with MEMSIM_FAIL=cuCtxRecordEvent@1+=801 -- free-waits
 prints "without a fence over a context the program runs" "waited [01]"
 with -- one
 try "and in the end no line is printed where all is well" sh -c 'test ! -s "$1"' sh "$TEST_TMP/err"
-try "memshim validate accepts the report" "$TEST_BIN" validate "$report"
+try "memshim validate accepts the report" "$TEST_VALID" "$report"

@@ -22,7 +22,7 @@ sys.exit(json.load(open(sys.argv[1]))["run"]["ppid"] != int(sys.argv[2]))
 END
 if [ ! -x "$TEST_BIN" ]; then
     echo "ok 3 # SKIP the memshim command is not built"
-elif "$TEST_BIN" validate "$TEST_TMP/report.json"; then
+elif "$TEST_VALID" "$TEST_TMP/report.json"; then
     echo "ok 3 - which is valid"
 else
     echo "not ok 3 - which is valid"

@@ -122,7 +122,7 @@ def once(log):
     done = subprocess.run([MEMSHIM, "recover", ledger], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return ["recover: " + done.stderr]
-    checked = subprocess.run([MEMSHIM, "validate", path], capture_output=True, text=True, check=False)
+    checked = subprocess.run([os.environ["TEST_VALID"], path], capture_output=True, text=True, check=False)
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     os.unlink(path)

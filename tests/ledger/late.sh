@@ -15,7 +15,7 @@ for MODE in track pool; do
     report "$MODE: three frees were late" 'r["coverage"]["late_frees"] == 3'
     report "$MODE: the other figures are those of the moment before" \
         'live == 4 * 4096 and sum(leak["bytes"] for leak in r["leaks"]) == 4 * 4096 and r["run"]["complete"]'
-    try "$MODE: the report is valid still" "$TEST_BIN" validate "$report"
+    try "$MODE: the report is valid still" "$TEST_VALID" "$report"
     try "$MODE: nothing else is left behind" sh -c '! ls "$1"/*.ledger 2>/dev/null' sh "$MEMSHIM_DIR"
     try "$MODE: the summary has them" sh -c '"$1" summary --all "$2" | grep "frees after the report 3"' sh "$TEST_BIN" "$report"
     try "$MODE: who reads of leaks is told" sh -c '"$1" leaks "$2" | grep "3 blocks were freed after"' sh "$TEST_BIN" "$report"

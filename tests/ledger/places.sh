@@ -22,7 +22,7 @@ goes_on() {
     try "$1: the program ends as always" sh -c 'grep -q "^0$" "$1/status" && grep -q "^done$" "$1/out"' sh "$TEST_TMP"
     try "$1: one line says so" sh -c 'cat "$1/err"; test "$(wc -l <"$1/err")" -eq 1 && grep -q "$2" "$1/err"' sh "$TEST_TMP" "$2"
     report "$1: the report is whole" "live == $count * 512 and r['run']['complete'] and r['overhead']['dropped_events'] == 0"
-    try "$1: it is valid" "$TEST_BIN" validate "$report"
+    try "$1: it is valid" "$TEST_VALID" "$report"
 }
 
 dir=$TEST_TMP/missing
@@ -44,7 +44,7 @@ followed bash -c 'ulimit -f 3600; "$@" & until grep -q done "$0"; do sleep 0.05;
 "$TEST_BIN" recover -f -o "$report" "$dir"/*.ledger >"$TEST_TMP/said" 2>&1
 report "... killed, what was in the file is recovered, and it says that there was more" \
     "0 < live < $count * 512 and not r['run']['complete'] and 'in the process' in r['diagnostics'][-1]"
-try "... which is a valid report" "$TEST_BIN" validate "$report"
+try "... which is a valid report" "$TEST_VALID" "$report"
 count=20000
 
 dir=$TEST_TMP/tiny

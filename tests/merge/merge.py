@@ -5,6 +5,7 @@ import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -160,8 +161,8 @@ def main():
     fact(status == 0 and said.startswith(text + "\nThe fullest:\n") and "Peak  336.1 MiB allocated" in said, "a summary says so too, and then what the fullest had", [said, error])
     wrong = many_names()
     fact(not wrong, "of more names than are kept the same ones are kept in any grouping, and it is said", wrong)
-    status, _, error = memshim("validate", "job.json")
-    fact(status == 0, "the job report is valid", [error])
+    done = subprocess.run([os.environ["TEST_VALID"], "job.json"], capture_output=True, text=True, check=False)
+    fact(done.returncode == 0, "the job report is valid", [done.stdout, done.stderr])
     status, said, error = memshim("leaks", "job.json")
     fact(status == 0 and "stray" in said and "64 processes merged" in error, "other verbs read it as the fullest's, and say so", [said, error])
     dice = random.Random(int(os.environ.get("TEST_SEED", "21")))

@@ -20,7 +20,7 @@ assert r["job"]["processes"] == 3 and [rank["rank"] for rank in r["ranks"]] == [
 assert sorted(rank["leaked_bytes"] for rank in r["ranks"]) == [0, 0, 1 << 20]
 assert any(site["at"].startswith("leak_some at ") for site in r["job"]["sites"])
 PY
-    try validate "$node"
+    run "$TEST_VALID" "$node"
     [ "$status" -eq 0 ]
     try run --sim --merge-node '%h.json' -- touch started
     refused 2 "exists" "-f"

@@ -70,6 +70,8 @@ def versions(today):
     fact(today.held and today.moments and not today.ranks, "and says what sites held at its moments")
     subprocess.run([COMMAND, "merge", "-o", os.path.join(TMP, "job.json"), today.path], stdout=subprocess.DEVNULL, check=True)
     job = memshim.read(os.path.join(TMP, "job.json"))
+    done = subprocess.run([os.environ["TEST_VALID"], *reader.kept_reports(), today.path, job.path], capture_output=True, text=True, check=False)
+    fact(done.returncode == 0, "and all of them hold to the schema", [done.stdout, done.stderr])
     rank = job.ranks[0]
     fact(len(job.ranks) == 1 and (rank.pid, rank.peak_bytes, rank.oom_count) == (today.run.pid, 12 * MIB, len(today.data["oom"])) and rank.leaked_bytes == 2 * MIB,
          "a job report's processes are rows", [job.ranks])
@@ -223,7 +225,7 @@ def every_python():
 def main():
     """The test."""
     today = memshim.read(reader.record(os.path.join(HERE, "train.py"), os.path.join(TMP, "today.json"), MEMSHIM_TIMELINE="16"))
-    reader.plan(len(reader.kept_reports()) + 25)
+    reader.plan(len(reader.kept_reports()) + 26)
     versions(today)
     own_lines(today)
     sizes()

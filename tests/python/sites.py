@@ -46,7 +46,7 @@ def load(path):
     """A report with names."""
     named = path + ".named.json"
     subprocess.run([MEMSHIM, "symbolize", "-o", named, path], check=True, capture_output=True)
-    same(subprocess.run([MEMSHIM, "validate", path], capture_output=True, check=False).returncode, 0, "it is valid")
+    same(subprocess.run([os.environ["TEST_VALID"], path], capture_output=True, check=False).returncode, 0, "it is valid")
     with open(named, encoding="utf-8") as file:
         return json.load(file)
 

@@ -17,7 +17,7 @@ with_report() {
     env "${@:1:$#-1}" "$TEST_BIN" run -q --sim -o "$TEST_TMP/$name.json" -- "${@: -1}" >"$TEST_TMP/$name.txt" 2>"$TEST_TMP/$name.err"
     diff "$TEST_TMP/native.txt" "$TEST_TMP/$name.txt"
     [ ! -s "$TEST_TMP/$name.err" ] || { cat "$TEST_TMP/$name.err"; false; }
-    "$TEST_BIN" validate "$TEST_TMP/$name.json"
+    "$TEST_VALID" "$TEST_TMP/$name.json"
 }
 
 # The program's places as a report has them; a loop may have been unrolled, so those of one line are taken together.

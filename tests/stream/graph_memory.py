@@ -37,7 +37,7 @@ for end in ENDS:
         name = "%s, %s" % (end, " ".join("%s=%s" % pair for pair in mode.items()))
         _, lines = run(end, shim_environment(REPORT, **mode))
         fact(lines == native, "%s: it prints the same" % name, ["%s natively, then %s" % pair for pair in zip(native, lines) if pair[0] != pair[1]])
-        valid = subprocess.run([os.environ["TEST_BIN"], "validate", REPORT], text=True, capture_output=True, check=False)
+        valid = subprocess.run([os.environ["TEST_VALID"], REPORT], text=True, capture_output=True, check=False)
         fact(valid.returncode == 0, "%s: the report is valid" % name, [valid.stdout + valid.stderr])
         with open(REPORT, encoding="utf-8") as file:
             report = json.load(file)

@@ -24,7 +24,7 @@ def figures(row):
 
 def checked(name):
     """The report, which has to be valid; its pools add up to all that was served."""
-    done = subprocess.run([MEMSHIM, "validate", REPORT], capture_output=True, text=True, check=False)
+    done = subprocess.run([os.environ["TEST_VALID"], REPORT], capture_output=True, text=True, check=False)
     with open(REPORT, encoding="utf-8") as file:
         report = json.load(file)
     pools = report["pools"]

@@ -64,7 +64,7 @@ def run(program, env, path):
 
 def reported(function):
     """The row of the function, and what is wrong with the report."""
-    wrong = subprocess.run([os.environ["TEST_BIN"], "validate", REPORT], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([os.environ["TEST_VALID"], REPORT], capture_output=True, text=True, check=False)
     with open(REPORT, encoding="utf-8") as file:
         report = json.load(file)
     row = next(api for api in report["apis"] if api["name"] == function)
