@@ -7,27 +7,17 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#include "base/base64.h"
 
 void ms_base64_put(FILE *out, const unsigned char *bytes, size_t count)
 {
     char text[4 * 256];
-    size_t used = 0;
 
-    for (size_t i = 0; i < count; i += 3) {
-        uint32_t three = (uint32_t)bytes[i] << 16 | (i + 1 < count ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                         (i + 2 < count ? bytes[i + 2] : 0);
-
-        text[used++] = DIGITS[three >> 18];
-        text[used++] = DIGITS[three >> 12 & 63];
-        text[used++] = i + 1 < count ? DIGITS[three >> 6 & 63] : '=';
-        text[used++] = i + 2 < count ? DIGITS[three & 63] : '=';
-        if (used == sizeof(text)) {
-            fwrite(text, 1, used, out);
-            used = 0;
-        }
+    for (size_t i = 0, taken; i < count; i += taken) {
+        taken = count - i < sizeof(text) / 4 * 3 ? count - i : sizeof(text) / 4 * 3;
+        ms_base64_encode(text, bytes + i, taken);
+        fwrite(text, 1, ms_base64_chars(taken), out);
     }
-    fwrite(text, 1, used, out);
 }
 
 struct ms_base64_deflated {

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "report/out.h"
 #include "report/utf8.h"
 
@@ -192,21 +193,11 @@ json_t *ms_out_string(const char *text)
 
 json_t *ms_out_base64(const unsigned char *bytes, size_t count)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t used = 0;
-    char *text = heap_alloc(count / 3 * 4 + 4);
+    char *text = heap_alloc(ms_base64_chars(count) + 1);
     if (!text)
         return NULL;
-    for (size_t i = 0; i < count; i += 3) {
-        size_t left = count - i;
-        uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (left > 2 ? bytes[i + 2] : 0u);
-        text[used++] = digits[bits >> 18];
-        text[used++] = digits[bits >> 12 & 63];
-        text[used++] = left > 1 ? digits[bits >> 6 & 63] : '=';
-        text[used++] = left > 2 ? digits[bits & 63] : '=';
-    }
-    return json_stringn(text, used);
+    ms_base64_encode(text, bytes, count);
+    return json_stringn(text, ms_base64_chars(count));
 }
 
 json_t *ms_out_hex(uint64_t value)

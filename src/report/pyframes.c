@@ -7,38 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "report/pylines.h"
-
-static int value_of_digit(unsigned char digit)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = digit ? strchr(digits, digit) : NULL;
-
-    return found ? (int)(found - digits) : -1;
-}
-
-/* The bytes that a string in base64 stands for, up to what is none; free() them. */
-static unsigned char *decode_base64(const char *text, size_t *count_p)
-{
-    unsigned char *bytes = malloc(strlen(text) / 4 * 3 + 3);
-    uint32_t bits = 0;
-    unsigned have = 0;
-
-    *count_p = 0;
-    for (; bytes && *text; text++) {
-        int value = value_of_digit((unsigned char)*text);
-
-        if (value < 0)
-            break;
-        bits = (bits << 6 | (uint32_t)value) & 0xffff;
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            bytes[(*count_p)++] = (unsigned char)(bits >> have);
-        }
-    }
-    return bytes;
-}
 
 /* "3.12" as 0x30c; 0 for anything else. */
 static unsigned version_of(const char *text)
@@ -101,11 +71,13 @@ static size_t resolve_code(const struct ms_report *report, const json_t *code, c
                            size_t count, size_t *resolved_p)
 {
     struct ms_pylines lines;
+    const char *text = ms_report_text(code, "lines");
     size_t bytes, i, found = 0;
-    unsigned char *table = decode_base64(ms_report_text(code, "lines"), &bytes);
+    unsigned char *table = malloc(strlen(text) / 4 * 3 + 3);
 
     if (!table)
         return 0;
+    bytes = ms_base64_decode(table, text);
     ms_pylines_begin(&lines, version_of(ms_report_text(code, "version")), table, bytes,
                      ms_report_int(code, "first_line"));
     for (i = 0; i < count; i++) {
