@@ -2,31 +2,73 @@
  *
  * Floor 5. */
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "cli/suppress.h"
 #include "html/page.h"
+#include "report/contexts_told.h"
 
 static int take(void *arg, int id, const char *value)
 {
     return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
 }
 
+struct page {
+    FILE *out;
+    char **paths;
+    int count;
+    bool all_frames;
+    struct ms_report *kept; /* of each path the report that cannot be read again */
+    json_t *index, *least;  /* owned */
+};
+
+static bool can_be_read_again(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* What contexts take is the same on cards of one model, so all reports are asked before the first is told. 0,
+ * or -1 after an error line. */
+static int ask_all(struct page *page)
+{
+    for (int i = 0; page->count > 1 && i < page->count; i++) {
+        struct ms_report report;
+
+        if (ms_cli_read(page->paths[i], &report) < 0)
+            return -1;
+        ms_contexts_least(page->least, &report);
+        if (can_be_read_again(page->paths[i]))
+            ms_report_close(&report);
+        else
+            page->kept[i] = report;
+    }
+    return 0;
+}
+
 /* One report at a time is in memory; the last one stays until the process ends, as to give millions of values
  * back takes a while. 0, or -1 after an error line. */
-static int put_report(FILE *out, const char *path, bool all_frames, json_t *index)
+static int put_report(struct page *page, int i)
 {
     static struct ms_report report;
+    const char *path = page->paths[i];
     struct ms_model model;
     int status = -1;
 
     if (report.root)
         ms_report_close(&report);
-    if (ms_cli_load(path, &report) < 0)
+    if (page->kept[i].root)
+        report = page->kept[i];
+    else if (ms_cli_read(path, &report) < 0)
         return -1;
-    if (ms_model_open(&model, &report, all_frames) == 0) {
-        status = ms_html_page_put(out, path, &model, index);
+    ms_cli_tell(path, &report, page->least);
+    if (ms_model_open(&model, &report, page->all_frames) == 0) {
+        status = ms_html_page_put(page->out, path, &model, page->index);
         ms_model_close(&model);
     }
     if (status < 0)
@@ -34,17 +76,35 @@ static int put_report(FILE *out, const char *path, bool all_frames, json_t *inde
     return status;
 }
 
+static int put_all(struct page *page)
+{
+    int done = 0;
+
+    ms_html_page_begin(page->out);
+    while (done < page->count && put_report(page, done) == 0)
+        done++;
+    if (done < page->count)
+        return -1;
+    if (ms_html_page_end(page->out, page->index) == 0)
+        return 0;
+    ms_cli_error("no memory for the page");
+    return -1;
+}
+
 static int put_page(FILE *out, char **paths, int count, bool all_frames)
 {
-    json_t *index = json_array();
-    int done = 0, status = -1;
+    struct page page = {
+        out, paths, count, all_frames, calloc((size_t)count, sizeof(struct ms_report)), json_array(),
+        json_object()};
+    int status = -1;
 
-    ms_html_page_begin(out);
-    while (index && done < count && put_report(out, paths[done], all_frames, index) == 0)
-        done++;
-    if (index && done == count && (status = ms_html_page_end(out, index)) < 0)
+    if (!page.kept || !page.index || !page.least)
         ms_cli_error("no memory for the page");
-    json_decref(index);
+    else if (ms_suppress_load() == 0 && ask_all(&page) == 0)
+        status = put_all(&page);
+    free(page.kept);
+    json_decref(page.index);
+    json_decref(page.least);
     return status;
 }
 

@@ -145,6 +145,8 @@ struct ms_job {
 
 /** Take a report that has its names; what of it is kept is kept by reference. 0, or -1 without memory. */
 int ms_job_take(struct ms_job *job, struct ms_report *report);
+/** What contexts took of cards, of a report or a job's. */
+void ms_job_take_least(struct ms_job *job, const struct ms_report *report);
 /** Take a file, be it a report or a job report. 0, or -1 after an error line. */
 int ms_job_take_file(struct ms_job *job, const char *path);
 /** Take what a job report says, whose root stays the caller's. 0, or -1: no memory, or it is damaged. */

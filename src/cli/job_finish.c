@@ -144,6 +144,14 @@ static int sort_lists(const struct ms_job *job, uint32_t *orders[MS_JOB_LISTS],
     return status;
 }
 
+static void tell_contexts(const struct ms_job *job)
+{
+    struct ms_report shown = {.root = json_incref(job->shown)};
+
+    ms_contexts_tell(&shown, job->least);
+    ms_report_close(&shown);
+}
+
 int ms_job_finish(struct ms_job *job)
 {
     uint32_t *rank_order, *rank_place, *orders[MS_JOB_LISTS], *places[MS_JOB_LISTS];
@@ -170,7 +178,7 @@ int ms_job_finish(struct ms_job *job)
     free(rank_place);
     if (status == 0 && refuse_twice(job) < 0)
         return -1;
-    ms_contexts_tell(&(struct ms_report){.root = job->shown}, job->least);
+    tell_contexts(job);
     if (status == 0)
         status = ms_job_group(job);
     if (status < 0)

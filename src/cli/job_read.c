@@ -213,26 +213,11 @@ static int read_parts_of(const struct reading *reading, const json_t *json, stru
     return read_devices(reading, ms_report_array(json, "devices"), rank);
 }
 
-/* Contexts of one model of card take alike: the job file has the least of each. */
-static int read_least(struct ms_job *job, const json_t *root)
-{
-    json_t *least = json_object_get(json_object_get(root, "job"), "contexts_least"), *bytes;
-    const char *model;
-
-    job->least = job->least ? job->least : json_object();
-    json_object_foreach (least, model, bytes) {
-        json_int_t known = ms_report_int(job->least, model);
-
-        if (json_integer_value(bytes) > 0 && (!known || json_integer_value(bytes) < known))
-            json_object_set(job->least, model, bytes);
-    }
-    return job->least ? 0 : -1;
-}
-
 int ms_job_take_merged(struct ms_job *job, json_t *root)
 {
     json_t *ranks = ms_report_array(root, "ranks"), *row;
     struct reading reading = {.job = job, .first = job->rank_count, .count = json_array_size(ranks)};
+    struct ms_report merged = {.root = json_incref(root)};
     size_t i;
     int status = 0;
 
@@ -242,8 +227,8 @@ int ms_job_take_merged(struct ms_job *job, json_t *root)
         status = read_list(&reading, (enum ms_job_list_id)list, root);
     json_array_foreach (ranks, i, row)
         status = status ? status : read_parts_of(&reading, row, &job->ranks[reading.first + i]);
-    if (status == 0)
-        status = read_least(job, root);
+    ms_job_take_least(job, &merged);
+    ms_report_close(&merged);
     if (status == 0)
         status = read_shown(&reading, root);
     for (unsigned list = 0; list < MS_JOB_LISTS; list++)

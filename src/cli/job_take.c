@@ -201,6 +201,12 @@ static void show(struct ms_job *job, json_t *root, uint32_t rank)
     job->shown_rank = rank;
 }
 
+void ms_job_take_least(struct ms_job *job, const struct ms_report *report)
+{
+    job->least = job->least ? job->least : json_object();
+    ms_contexts_least(job->least, report);
+}
+
 int ms_job_take(struct ms_job *job, struct ms_report *report)
 {
     const json_t *run = json_object_get(report->root, "run");
@@ -220,8 +226,7 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->stamp++;
     take_devices(&taking);
-    job->least = job->least ? job->least : json_object();
-    ms_contexts_least(job->least, report);
+    ms_job_take_least(job, report);
     status = rank->host ? take_leaks(&taking) : -1;
     json_array_foreach (report->sites, i, site)
         status = status ? status : take_site(&taking, site);

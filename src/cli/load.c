@@ -33,27 +33,32 @@ void ms_cli_note_astray(const char *path, const struct ms_report *report,
             path, astray->first, codes, astray->count, astray->count == 1 ? " is" : "s are");
 }
 
-int ms_cli_load(const char *path, struct ms_report *report_p)
+void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least)
 {
     struct ms_symbol_places places = {NULL, NULL};
     struct ms_symbols_result result = {.astray = {0, 0}};
     unsigned unusable = 0;
 
-    if (ms_suppress_load() < 0 || ms_cli_read(path, report_p) < 0)
-        return -1;
-    if (json_object_get(report_p->root, "job"))
+    if (json_object_get(report->root, "job"))
         ms_cli_note("%s: %zu processes merged; this is the one that was fullest, and memshim merge shows all",
-                    path, json_array_size(ms_report_array(report_p->root, "ranks")));
-    if (!ms_report_bool(json_object_get(report_p->root, "run"), "symbolized"))
-        ms_symbols_resolve(report_p, &places, count_module, &unusable, &result);
-    ms_cli_note_astray(path, report_p, &result.astray);
-    ms_report_tell(report_p);
-    if (ms_suppress_apply(report_p))
-        ms_findings_tell(report_p); /* once more: what is suppressed is none */
+                    path, json_array_size(ms_report_array(report->root, "ranks")));
+    if (!ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
+        ms_symbols_resolve(report, &places, count_module, &unusable, &result);
+    ms_cli_note_astray(path, report, &result.astray);
+    ms_report_tell(report, least);
+    if (ms_suppress_apply(report))
+        ms_findings_tell(report); /* once more: what is suppressed is none */
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
                     "symbolize says which",
                     path, unusable, unusable == 1 ? " is" : "s are");
+}
+
+int ms_cli_load(const char *path, struct ms_report *report_p)
+{
+    if (ms_suppress_load() < 0 || ms_cli_read(path, report_p) < 0)
+        return -1;
+    ms_cli_tell(path, report_p, NULL);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/load.h"
+#include "cli/suppress.h"
 #include "report/contexts_told.h"
 #include "report/text.h"
 
@@ -59,14 +60,14 @@ void ms_many_end(FILE *out, const struct ms_many *many)
 }
 
 /* Contexts take the same on cards of one model: the least that any report shows holds for all of them. */
-static void tell_contexts(struct ms_report *reports, size_t count)
+static void tell_all(char **paths, struct ms_report *reports, size_t count)
 {
     json_t *least = json_object();
 
     for (size_t i = 0; i < count; i++)
         ms_contexts_least(least, &reports[i]);
     for (size_t i = 0; i < count; i++)
-        ms_contexts_tell(&reports[i], least);
+        ms_cli_tell(paths[i], &reports[i], least);
     json_decref(least);
 }
 
@@ -75,10 +76,11 @@ struct ms_report *ms_many_load(char **paths, size_t count)
     struct ms_report *reports = calloc(count, sizeof(*reports));
     size_t loaded = 0;
 
-    while (reports && loaded < count && ms_cli_load(paths[loaded], &reports[loaded]) == 0)
+    while (reports && ms_suppress_load() == 0 && loaded < count &&
+           ms_cli_read(paths[loaded], &reports[loaded]) == 0)
         loaded++;
     if (loaded == count) {
-        tell_contexts(reports, count);
+        tell_all(paths, reports, count);
         return reports;
     }
     ms_many_close(reports, loaded);

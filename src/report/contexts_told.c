@@ -19,18 +19,27 @@ static bool is_context(const json_t *row)
            ms_report_int(row, "total_bytes") > 0;
 }
 
+static void note_least(json_t *least, const char *model, json_int_t bytes)
+{
+    json_int_t known = ms_report_int(least, model);
+
+    if (*model && bytes > 0 && (!known || bytes < known))
+        json_object_set_new(least, model, json_integer(bytes));
+}
+
 void ms_contexts_least(json_t *least, const struct ms_report *report)
 {
-    json_t *row;
+    json_t *of_job = json_object_get(json_object_get(report->root, "job"), "contexts_least"), *row;
+    const char *model;
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "contexts"), i, row) {
-        const char *model = ms_report_text(device_of(report, row), "name");
-        json_int_t known = ms_report_int(least, model), bytes = ms_report_int(row, "total_bytes");
-
-        if (is_context(row) && *model && (!known || bytes < known))
-            json_object_set_new(least, model, json_integer(bytes));
+        if (is_context(row))
+            note_least(least, ms_report_text(device_of(report, row), "name"),
+                       ms_report_int(row, "total_bytes"));
     }
+    json_object_foreach (of_job, model, row)
+        note_least(least, model, json_integer_value(row));
 }
 
 /* The bytes of a row of balances[] that are another process's go from one term to the other. */

@@ -8,7 +8,8 @@
 
 #include "report/read.h"
 
-/** Brings what contexts of the report took into `least`, an object with the least bytes by model of card. */
+/** Brings what contexts of the report took into `least`, an object with the least bytes by model of card; a
+ * job's report has it of all its processes. */
 void ms_contexts_least(json_t *least, const struct ms_report *report);
 /** Contexts of contexts[] that were inferred take no more than the least of their model; what is beyond is
  * their `others_bytes`, and untracked in balances[]. May be done again with less. */

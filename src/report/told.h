@@ -6,8 +6,9 @@
 
 #include "report/read.h"
 
-/** Tells contexts apart (contexts_told.h), what the rows are (view.h), whose (owners.h), how it leaked
- * (leak_class.h), and what to think of it (findings.h). May be done again. */
-void ms_report_tell(struct ms_report *report);
+/** Tells contexts apart (contexts_told.h), by what is known of cards in `least` too, unless that is NULL;
+ * what the rows are (view.h), whose (owners.h), how it leaked (leak_class.h), and what to think of it
+ * (findings.h). May be done again. */
+void ms_report_tell(struct ms_report *report, const json_t *least);
 
 #endif

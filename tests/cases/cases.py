@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", room) for room in ("hooks", "html")]
 import hooklib  # noqa: E402
+import page_format  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, native_environment, shim_environment, skip  # noqa: E402
 
 HERE = os.path.join(os.environ["top_builddir"], "tests", "cases")
@@ -182,6 +183,8 @@ def contexts_together():
     said = memshim("contexts", *paths).said
     fact("1.22 GiB taken for contexts" in said and "2.15 GiB more went meanwhile" in said, "contexts: the text tells others' apart", said.splitlines())
     contexts_labelled(paths)
+    contexts_in_page(paths)
+    contexts_unused(paths)
     contexts_merged(paths)
 
 
@@ -197,6 +200,44 @@ def contexts_labelled(paths):
     fresh = run("kept", 1, 10, MEMSIM_CONTEXT="300M").load()
     rows = [(row["contexts"], row.get("contexts_inferred")) for row in fresh["balances"]]
     fact(rows and all(row == (300 << 20, 300 << 20) for row in rows), "a report says how much of it was inferred", rows)
+
+
+def contexts_in_page(paths):
+    """A page of several reports has the same figures, also of one that comes through a pipe and of a job."""
+    page, job, wanted = os.path.join(TMP, "together.html"), os.path.join(TMP, "together-job.json"), [(300, 2200), (300, 0), (300, 600), (350, 0)]
+    memshim("merge", "-f", "-o", job, *paths[1:])
+    with open(paths[0], "rb") as first:
+        done = subprocess.run([MEMSHIM, "html", "-f", "-o", page, "-", *paths[1:]], stdin=first, text=True, capture_output=True, check=False)
+    heads = page_heads(page)
+    rows = [(row["bytes"] >> 20, row.get("others_bytes", 0) >> 20) for head in heads for row in head["contexts"]]
+    terms = [{(row["contexts"] >> 20, row["untracked"] >> 20) for row in head["balances"]} for head in heads]
+    fact(rows == wanted and terms == [{row} for row in wanted], "a page of several reports tells others' contexts apart", [done.stderr, rows, terms])
+    memshim("html", "-f", "-o", page, paths[0], job)
+    rows = [(row["bytes"] >> 20, row.get("others_bytes", 0) >> 20) for row in page_heads(page)[0]["contexts"]]
+    fact(rows == [(300, 2200)], "and knows what the processes of a job have", rows)
+    memshim("html", "-f", "-o", page, paths[0])
+    rows = [(row["bytes"] >> 20, row.get("others_bytes", 0) >> 20) for row in page_heads(page)[0]["contexts"]]
+    fact(rows == [(2500, 0)], "one alone stays as it is", rows)
+
+
+def page_heads(page):
+    with open(page, encoding="utf-8") as file:
+        return [page_format.unpack(block)[0] for block in page_format.Page(file.read()).blocks]
+
+
+def contexts_unused(paths):
+    """A finding about a context says the same figure."""
+    unused = []
+    for path in paths[:2]:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        report["devices"].append({**report["devices"][0], "index": 1, "live_bytes": 0, "live_count": 0})
+        report["contexts"][0]["device"] = 1
+        unused.append(path.replace("together", "unused"))
+        with open(unused[-1], "w", encoding="utf-8") as file:
+            json.dump(report, file)
+    said = memshim("findings", *unused).said
+    fact(said.count("which took 300.0 MiB, and nothing was allocated there") == 2, "so does the finding about one that nobody uses", said.splitlines())
 
 
 def contexts_merged(paths):
