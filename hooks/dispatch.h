@@ -162,6 +162,9 @@ void ms_handle_unmap_end(struct ms_call *call, int status);
 /** Which memory is mapped at `address`, or was there last: its number in the record, and where its mapping
  * begins. False if that is not known. `*mapped_p`: it is mapped there now. */
 bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool *mapped_p);
+/** Mappings that lie side by side are one stretch of memory: where the one at `address` begins, the number of
+ * what it maps, and where the last of them ends. False if nothing is mapped there, or not all is known. */
+bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uint64_t *end_p);
 /** The vendor, or who answers for it, refused to release call->args.key. */
 void ms_handle_release_refused(const struct ms_call *call);
 void ms_handles_reset(void);

@@ -50,6 +50,7 @@ static struct mapping *mappings[BUCKETS];
 static struct ms_records spare_objects = MS_RECORDS(struct object, next, 128);
 static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 128);
 static uint64_t last_number;
+static bool unseen_mappings; /* there was one that is not in the table */
 
 static unsigned bucket_of(uint64_t key)
 {
@@ -344,6 +345,31 @@ bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool 
     return found != NULL;
 }
 
+static struct mapping *mapping_from_locked(uint64_t address)
+{
+    struct mapping *m = mappings[bucket_of(address)];
+
+    while (m && m->address != address)
+        m = m->next;
+    return m;
+}
+
+bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uint64_t *end_p)
+{
+    ms_lock(&lock);
+    struct mapping *m = unseen_mappings ? NULL : mapping_at_locked(address);
+    bool found = m != NULL;
+
+    if (found) {
+        *number_p = m->number;
+        *begin_p = m->address;
+    }
+    for (; m && m->bytes; m = mapping_from_locked(*end_p))
+        *end_p = m->address + m->bytes;
+    ms_unlock(&lock);
+    return found;
+}
+
 void ms_handle_map_begin(struct ms_call *call)
 {
     struct object *object;
@@ -356,14 +382,23 @@ void ms_handle_map_begin(struct ms_call *call)
     call->object = object;
 }
 
+static void note_unseen(int status)
+{
+    ms_lock(&lock);
+    unseen_mappings = unseen_mappings || status == 0;
+    ms_unlock(&lock);
+}
+
 void ms_handle_map_end(struct ms_call *call, int status)
 {
     struct object *object = call->object;
     struct mapping *mapping = NULL;
     unsigned fill = 0;
 
-    if (!call->object)
+    if (!call->object) {
+        note_unseen(status);
         return;
+    }
     if (status == 0) {
         extend_import(call, object);
         ms_lock(&lock);
@@ -382,8 +417,10 @@ void ms_handle_map_end(struct ms_call *call, int status)
     }
     if (fill && call->gpu->vendor->fill)
         call->gpu->vendor->fill(call->gpu, call->args.given, (int)fill, call->args.bytes);
-    if (!mapping)
+    if (!mapping) {
+        note_unseen(status);
         drop_pin(call->object, false);
+    }
 }
 
 /* Whether any of the range was marked otherwise. */
@@ -462,4 +499,5 @@ void ms_handles_reset(void)
     memset(mappings, 0, sizeof(mappings));
     spare_objects.spare = spare_mappings.spare = NULL;
     last_number = 0;
+    unseen_mappings = false;
 }

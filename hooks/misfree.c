@@ -123,24 +123,27 @@ MS_NOINLINE void ms_misfree_served(const struct ms_call *outer, unsigned row, co
 struct range {
     uint64_t begin, bytes; /* 0 bytes: not known */
     int device;
+    uint64_t number; /* of memory that is mapped there; 0 for none */
 };
 
-/* False if it is no device's memory. Mappings that lie side by side are registered as one, so nothing is said
- * of how long they are. */
+/* False if it is no device's memory. Mappings that lie side by side are registered as one. */
 static bool find_range(uint64_t address, struct range *range_p)
 {
     const struct ms_gpu *gpu = ms_library_driver();
     struct ms_foreign_block buffer;
     struct ms_pool_block block;
     unsigned type = 0;
+    uint64_t number, first, end;
     size_t bytes;
     CUdeviceptr begin;
 
     *range_p = (struct range){.device = MS_DEVICE_NONE};
     if (ms_pool_find(address, &block)) {
-        *range_p = (struct range){block.address, block.granted, block.device};
+        *range_p = (struct range){block.address, block.granted, block.device, 0};
     } else if (ms_foreign_find(address, &buffer)) {
-        *range_p = (struct range){buffer.address, buffer.granted, buffer.device};
+        *range_p = (struct range){buffer.address, buffer.granted, buffer.device, 0};
+    } else if (ms_handle_span(address, &number, &first, &end)) {
+        *range_p = (struct range){first, end - first, MS_DEVICE_NONE, number};
     } else if (gpu && gpu->pointer_attribute && !ms_pool_owns(address)) {
         if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS ||
             type == CU_MEMORYTYPE_HOST)
@@ -149,7 +152,7 @@ static bool find_range(uint64_t address, struct range *range_p)
         if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address) ==
                 CUDA_SUCCESS &&
             type && gpu->address_range && gpu->address_range(&begin, &bytes, address) == CUDA_SUCCESS)
-            *range_p = (struct range){begin, bytes, MS_DEVICE_NONE};
+            *range_p = (struct range){begin, bytes, MS_DEVICE_NONE, 0};
     }
     return true;
 }
@@ -161,7 +164,8 @@ static void name_block(struct ms_misfree *misfree, const struct range *range)
 
     misfree->begin = range->begin;
     misfree->block_bytes = range->bytes;
-    if (!ms_ledger_misfree_find(MS_SPACE_ADDRESS, range->begin, true, &block))
+    if (!ms_ledger_misfree_find(range->number ? MS_SPACE_HANDLE : MS_SPACE_ADDRESS,
+                                range->number ? range->number : range->begin, true, &block))
         return;
     misfree->site = block.site;
     misfree->device = block.device;

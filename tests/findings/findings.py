@@ -64,6 +64,7 @@ SCENES = {
     "nccl_registers_host": ("wrong_registration", "register_there", {}, {}),
     "nccl_registers_too_much": ("wrong_registration", "register_there", {}, {}),
     "nccl_registers_too_much_of_a_buffer": ("wrong_registration", "register_there", {}, {}),
+    "nccl_registers_too_much_of_mappings": ("wrong_registration", "register_there", {}, {}),
     "nccl_leaves_registrations": ("buffers_registered", "register_there", {}, {}),
     "freed_twice": ("double_free", None, {}, {}),
     "freed_twice_in_stream": ("double_free", None, {}, {}),

@@ -126,6 +126,27 @@ SCENE nccl_registers_too_much_of_a_buffer(bool clean)
     MUST(ncclMemFree(p));
 }
 
+/* Two mappings side by side are one stretch, and behind them nothing is mapped. */
+SCENE nccl_registers_too_much_of_mappings(bool clean)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handles[2];
+    CUdeviceptr range;
+
+    MUST(cudaFree(NULL));
+    MUST(cuMemAddressReserve(&range, 8 * MIB, 0, 0, 0));
+    for (size_t i = 0; i < 2; i++) {
+        MUST(cuMemCreate(&handles[i], 2 * MIB, &prop, 0));
+        MUST(cuMemMap(range + i * 2 * MIB, 2 * MIB, 0, handles[i], 0));
+    }
+    register_there((void *)(uintptr_t)(range + MIB), clean ? 3 * MIB : 4 * MIB, 1, 0);
+    MUST(cuMemUnmap(range, 4 * MIB));
+    for (size_t i = 0; i < 2; i++)
+        MUST(cuMemRelease(handles[i]));
+    MUST(cuMemAddressFree(range, 8 * MIB));
+}
+
 SCENE nccl_leaves_registrations(bool clean)
 {
     void *p = NULL;
