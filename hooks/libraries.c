@@ -316,33 +316,6 @@ const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api
     return search.found;
 }
 
-struct symbol_search {
-    const struct ms_library *library;
-    const char *symbol;
-    uintptr_t found;
-};
-
-static int match_library(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct symbol_search *search = arg;
-    struct ms_elf elf;
-    (void)size;
-
-    if (info->dlpi_addr != search->library->bias ||
-        ms_hash_text(info->dlpi_name) != search->library->name_hash || !ms_elf_open(info, &elf))
-        return 0;
-    search->found = ms_elf_symbol(&elf, search->symbol);
-    return 1;
-}
-
-uintptr_t ms_library_symbol_locked(const struct ms_library *library, const char *symbol)
-{
-    struct symbol_search search = {.library = library, .symbol = symbol};
-
-    ms_each_object(match_library, &search);
-    return search.found;
-}
-
 bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p, const struct ms_gpu **gpu_p)
 {
     bool found = false;

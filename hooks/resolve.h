@@ -43,8 +43,6 @@ extern struct ms_lock ms_resolve_lock;
 void ms_libraries_refresh_locked(void);
 /** The library of this interface whose segments hold `address`, or NULL. */
 const struct ms_library *ms_library_at_locked(uintptr_t address, enum ms_api api);
-/** The address of a function that this library defines, whatever it is; 0 if it does not. */
-uintptr_t ms_library_symbol_locked(const struct ms_library *library, const char *symbol);
 /** How many libraries of this interface are loaded. */
 unsigned ms_library_count_locked(enum ms_api api);
 /** Those libraries in the order of loading, at most MS_LIBRARIES_MAX; returns their number. */

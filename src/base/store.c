@@ -440,11 +440,6 @@ uint64_t ms_store_bytes(void)
     return bytes;
 }
 
-uint64_t ms_store_file_bytes(void)
-{
-    return header() ? header()->file_bytes : 0;
-}
-
 uint64_t ms_store_memory_only(void)
 {
     return header() ? atomic_load_explicit(&header()->memory_only_bytes, memory_order_relaxed) : 0;

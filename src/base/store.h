@@ -118,9 +118,8 @@ void ms_store_release(void);
  * nothing has changed). */
 int ms_store_attach(int fd, const char *path);
 
-/** Bytes of memory taken for tables; of these, in the file. */
+/** Bytes of memory taken for tables. */
 uint64_t ms_store_bytes(void);
-uint64_t ms_store_file_bytes(void);
 /** Bytes of tables that are in memory only although there is a file. */
 uint64_t ms_store_memory_only(void);
 /** Why the file could not grow, the first time: an errno; 0 if it always could. */

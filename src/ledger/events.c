@@ -225,22 +225,6 @@ static bool read_death(unsigned i, struct ms_context_died *death_p, uint64_t *lo
     return row != NULL;
 }
 
-bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p)
-{
-    ms_lock(&list_lock);
-    bool there = read_oom(i, oom_p, lost_p);
-    ms_unlock(&list_lock);
-    return there;
-}
-
-bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p)
-{
-    ms_lock(&list_lock);
-    bool there = read_death(i, death_p, lost_p);
-    ms_unlock(&list_lock);
-    return there;
-}
-
 bool ms_events_copy(struct ms_events_copy *copy_p, unsigned timeout_ms)
 {
     copy_p->oom_count = copy_p->death_count = 0;

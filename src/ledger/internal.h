@@ -261,9 +261,6 @@ struct ms_events_copy {
 };
 /** Returns whether the lock was to be had within `timeout_ms`; without it the copy has no rows. */
 bool ms_events_copy(struct ms_events_copy *copy_p, unsigned timeout_ms);
-/** The i-th by age, false past the last; `*lost_p` were overwritten. */
-bool ms_events_oom(unsigned i, struct ms_oom *oom_p, uint64_t *lost_p);
-bool ms_events_death(unsigned i, struct ms_context_died *death_p, uint64_t *lost_p);
 const char *ms_events_blind_spot(unsigned i);
 bool ms_events_device(int device, struct ms_device_info *info_p);
 /** The start of time anew. */

@@ -140,12 +140,6 @@ static bool is_number(const char *text)
     return length > 0 && length < 10;
 }
 
-const char *ms_process_rank(void)
-{
-    const char *rank = first_set(rank_names, MS_ARRAY_LEN(rank_names));
-    return rank && is_number(rank) ? rank : NULL;
-}
-
 static void put_number(const char *key, const char *const *names, size_t count)
 {
     const char *value = first_set(names, count);

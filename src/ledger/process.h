@@ -73,9 +73,6 @@ const char *ms_process_text(const char *key);
 /** The i-th of several under one key ("arg", "option"); NULL past the last. Start with *cursor_p = 0. */
 const char *ms_process_next_text(const char *key, uint64_t *cursor_p);
 
-/** The process's rank in its parallel job as digits, or NULL, from the environment. */
-const char *ms_process_rank(void);
-
 /** Path of the running program; "" if it could not be had. */
 const char *ms_process_executable(void);
 

@@ -55,12 +55,8 @@ ms_stack_id ms_python_capture(enum ms_python *state_p);
 /** The frames of the calling thread's latest capture, innermost first; ours, until its next. */
 const struct ms_python_frame *ms_python_frames(unsigned *count_p);
 
-/** The interpreter's version as PY_VERSION_HEX has it, 0 if there is none (yet). 3.9 and 3.10 do not tell
- * their patch level. */
-uint32_t ms_python_version(void);
-
-/** The interpreter that was found latest, for the record: its version as PY_VERSION_HEX has it, 0 for none,
- * and whether its frames are read. */
+/** The interpreter that was found latest: its version as PY_VERSION_HEX has it (3.9 and 3.10 do not tell
+ * their patch level), 0 for none, and whether its frames are read. */
 extern _Atomic uint32_t ms_python_seen, ms_python_is_read;
 
 /** Where the evaluation loop runs one frame each (to 3.10), the addresses of its code; else 0. */

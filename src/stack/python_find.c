@@ -206,9 +206,3 @@ void ms_python_loop(uintptr_t *start_p, uintptr_t *end_p)
     *start_p = interpreter ? interpreter->symbols.loop : 0;
     *end_p = interpreter ? interpreter->symbols.loop_end : 0;
 }
-
-uint32_t ms_python_version(void)
-{
-    const struct ms_python_interpreter *interpreter = atomic_load_explicit(&current, memory_order_acquire);
-    return interpreter ? interpreter->symbols.version : 0;
-}

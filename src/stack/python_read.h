@@ -51,9 +51,4 @@ static inline MS_RAW uint32_t ms_python_half(uintptr_t at)
     return *(const volatile uint32_t *)at;
 }
 
-static inline MS_RAW uint8_t ms_python_byte(uintptr_t at)
-{
-    return *(const volatile uint8_t *)at;
-}
-
 #endif

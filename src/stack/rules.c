@@ -57,7 +57,6 @@ static const unsigned char sigreturn_code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x0
 enum { PROBE = 0x4d, AT_SP = 1, AT_FP, AT_LR, AT_OTHER, AT_WORD };
 #define PROBE_VALUE(which, number)                                                                           \
     ((uint64_t)PROBE << 56 | (uint64_t)(which) << 48 | (uint64_t)(number) << 32 | 0x40000000u)
-#define NEAR_BYTES 0x10000000
 
 enum {
     WINDOWS = 32, /* pieces of unwind tables as read: a search touches about this many */

@@ -197,7 +197,7 @@ int probe_code(uint32_t row, struct probe_code *code)
 
 uint32_t probe_version(void)
 {
-    return ms_python_version();
+    return atomic_load(&ms_python_seen);
 }
 
 uint32_t probe_codes(void)

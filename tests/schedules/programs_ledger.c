@@ -10,11 +10,11 @@
 #include "base/spare.h"
 #include "book_rows.h"
 #include "engine.h"
-#include "ledger/check.h"
 #include "ledger/journal.h"
 #include "ledger/lanes.h"
 #include "ledger/takers.h"
 #include "programs.h"
+#include "tests/unit/ledger_check.h"
 
 enum { MS_NS = 1000000, OWN = 8 /* blocks of the book for each task */ };
 
@@ -23,7 +23,7 @@ static void check(void)
     char why[200];
     if (!book_holds(why, sizeof why) || !book_exports_hold(why, sizeof why))
         engine_fail("%s", why);
-    else if (ms_ledger_check() != 0)
+    else if (ledger_check() != 0)
         engine_fail("the ledger's sums do not add up");
     else if (ms_store_memory_only() || ms_store_error)
         engine_fail("the file did not grow");

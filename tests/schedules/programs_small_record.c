@@ -8,10 +8,10 @@
 #include "base/objects.h"
 #include "book.h"
 #include "engine.h"
-#include "ledger/check.h"
 #include "ledger/internal.h"
 #include "ledger/lanes.h"
 #include "programs.h"
+#include "tests/unit/ledger_check.h"
 
 enum { BYTES = 4096, STACKS = 3, SITES_LEFT = 1, SITES_BEFORE = MS_TABLE_SITES_ROWS - 4096 };
 #define KEY ((uint64_t)0x7f0000000000)
@@ -50,7 +50,7 @@ static void check_figures(void)
 static void check(void)
 {
     check_figures();
-    if (ms_ledger_check() != 0)
+    if (ledger_check() != 0)
         engine_fail("the ledger's sums do not add up");
 }
 
@@ -200,7 +200,7 @@ static void check_freed(void)
 {
     struct ms_account sum;
     ms_account_sum(0, &sum);
-    if (sum.device.live_count != 1 || ms_ledger_check() != 0)
+    if (sum.device.live_count != 1 || ledger_check() != 0)
         engine_fail("what was freed counts");
 }
 
@@ -208,7 +208,7 @@ static void check_again(void)
 {
     struct ms_account sum;
     ms_account_sum(0, &sum);
-    if (sum.device.live_count != 2 || sum.device.peak_live_bytes != 2 * BYTES || ms_ledger_check() != 0)
+    if (sum.device.live_count != 2 || sum.device.peak_live_bytes != 2 * BYTES || ledger_check() != 0)
         engine_fail("what was freed and taken again counts twice, or not at all");
 }
 
@@ -278,7 +278,7 @@ static void check_book(void)
     char why[200];
     if (!book_holds(why, sizeof why))
         engine_fail("%s", why);
-    else if (ms_ledger_check() != 0)
+    else if (ledger_check() != 0)
         engine_fail("the ledger's sums do not add up");
     else if (!book_parent_is_left())
         engine_fail("the file of the parent has changed since the fork");

@@ -4,11 +4,11 @@
 #include "base/guard.h"
 #include "book.h"
 #include "engine.h"
-#include "ledger/check.h"
 #include "ledger/internal.h"
 #include "pool/hit.h"
 #include "pool/pool.h"
 #include "recorded.h"
+#include "tests/unit/ledger_check.h"
 
 enum { API = 0, STACK = 5, TIMEOUT_MS = 1000 };
 
@@ -135,6 +135,6 @@ void recorded_expect_count(unsigned count)
     ms_account_sum(0, &sum);
     if (sum.device.live_count != count)
         engine_fail("of %u blocks the record has %llu", count, (unsigned long long)sum.device.live_count);
-    else if (ms_ledger_check() != 0)
+    else if (ledger_check() != 0)
         engine_fail("the ledger's sums do not add up");
 }

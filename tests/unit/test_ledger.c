@@ -9,9 +9,11 @@
 
 #include "base/arena.h"
 #include "base/options.h"
-#include "ledger/check.h"
 #include "ledger/lanes.h"
+#include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
+
+static struct ms_events_copy events;
 
 static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
 {
@@ -54,7 +56,7 @@ static void test_history(void)
            snapshot.blocks[3].key == 0x5000,
        "are in order");
     ok(snapshot.consistent, "a snapshot at rest is consistent");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
 }
 
 static void test_refused_free(void)
@@ -64,7 +66,7 @@ static void test_refused_free(void)
     take(0x1000, 100, 1, 0);
     ok(ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x1000, &block), "a free begins");
     ok(!ms_ledger_find(MS_SPACE_ADDRESS, 0x1000, &found), "then the block is not to be found");
-    is_int(ms_ledger_check(), 0, "sums add up in between");
+    is_int(ledger_check(), 0, "sums add up in between");
     ms_ledger_free_abort(&block);
     ok(ms_ledger_find(MS_SPACE_ADDRESS, 0x1000, &found), "the vendor refused: it is back");
     ok(found.born_ns == block.born_ns && found.site == block.site, "as it was");
@@ -73,7 +75,7 @@ static void test_refused_free(void)
     is_u64(device(0)->peak_live_bytes, 100, "nor in the peak");
     ok(!ms_ledger_free_begin(MS_SPACE_HANDLE, 0x1000, &block), "another space is another name");
     ok(!ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x1001, &block), "an address inside a block is not its name");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
 }
 
 static void test_contexts(void)
@@ -93,13 +95,12 @@ static void test_contexts(void)
     is_u64(device(0)->live_bytes, 11, "a context takes its blocks along, but for those that outlive it");
     is_u64(site_of(1)->died_bytes, 100, "its site knows");
     is_u64(site_of(5)->died_count, 500, "all of them");
-    struct ms_context_died death;
-    uint64_t lost;
-    ok(ms_events_death(0, &death, &lost) && death.bytes == 600 && death.count == 501,
+    ok(ms_events_copy(&events, 1000) && events.death_count == 1 && events.deaths[0].bytes == 600 &&
+           events.deaths[0].count == 501,
        "and the death is remembered");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
     ms_ledger_context_died(77);
-    ok(!ms_events_death(1, &death, &lost), "a context without blocks is no event");
+    ok(ms_events_copy(&events, 1000) && events.death_count == 1, "a context without blocks is no event");
 }
 
 static void test_served(void)
@@ -121,7 +122,7 @@ static void test_served(void)
     ok(ms_ledger_unserve(one, 0x1000, &block) && block.bytes == 512 && block.freed_ns >= block.born_ns,
        "a free takes the block out");
     ok(!ms_ledger_unserve(one, 0x1000, &block), "once");
-    is_int(ms_ledger_check(), 0, "sums add up");
+    is_int(ledger_check(), 0, "sums add up");
     ms_ledger_context_died(2);
     ok(!ms_ledger_unserve(two, 0x2000, NULL), "a block that died with its context is not freed again");
     take(0x1000, 7, 2, 0);
@@ -131,7 +132,7 @@ static void test_served(void)
     is_u64(site_of(1)->free_count, 1, "one was freed");
     is_u64(site_of(1)->died_count, 1, "one died");
     is_u64(device(0)->live_bytes, 7, "what is followed lives");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
 }
 
 static void test_odd_events(void)
@@ -162,12 +163,10 @@ static void test_odd_events(void)
        "calls, bytes and failures of a function");
     for (int i = 0; i < 70; i++)
         ms_ledger_oom(0, 0, (uint64_t)i, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});
-    struct ms_oom oom;
-    uint64_t lost;
-    ok(ms_events_oom(0, &oom, &lost) && oom.requested == 6 && lost == 6,
+    ok(ms_events_copy(&events, 1000) && events.ooms[0].requested == 6 && events.lost_ooms == 6,
        "the latest out-of-memory errors are kept");
-    is_u64(oom.top_count, 1, "with the sites that held something");
-    is_u64(oom.top_bytes[0], 30, "and how much");
+    is_u64(events.ooms[0].top_count, 1, "with the sites that held something");
+    is_u64(events.ooms[0].top_bytes[0], 30, "and how much");
     ms_ledger_blind_spot("one");
     ms_ledger_blind_spot("two");
     ms_ledger_blind_spot("one");
@@ -182,7 +181,7 @@ static void test_odd_events(void)
     look();
     is_u64(site_of(9)->size_hist[0], 1, "nothing is of the smallest class");
     is_u64(site_of(9)->size_hist[1], 1, "one byte has its own");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
     ms_ledger_free_begin(MS_SPACE_ADDRESS, 0x6000, &block);
 }
 
@@ -235,7 +234,7 @@ static void test_fork(void)
         bool good = !ms_ledger_touched() && !give(0x1000);
         take(0x1000, 3, 1, 0);
         look();
-        _exit(good && device(0)->live_bytes == 3 && device(0)->peak_live_bytes == 3 && ms_ledger_check() == 0
+        _exit(good && device(0)->live_bytes == 3 && device(0)->peak_live_bytes == 3 && ledger_check() == 0
                   ? 0
                   : 1);
     }
@@ -370,7 +369,7 @@ static void *watch(void *arg)
 {
     int *wrong = arg;
     while (!stop)
-        *wrong += ms_ledger_check();
+        *wrong += ledger_check();
     return NULL;
 }
 

@@ -6,9 +6,9 @@
 
 #include "base/guard.h"
 #include "base/options.h"
-#include "ledger/check.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
+#include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 
 enum { SITES = 12, BLOCKS = 300, STEPS = 40000, NAMES = 4, AT_ONCE = 6, OPENS = 2 * AT_ONCE };
@@ -203,7 +203,7 @@ static void test_book(unsigned lanes, unsigned seed)
         else
             step((seed >> 8) % BLOCKS, seed >> 10);
         if (i % 1000 == 0)
-            wrong += (unsigned)ms_ledger_check();
+            wrong += (unsigned)ledger_check();
     }
     ms_lane_mine.lane = 0;
     is_u64(wrong, 0, "all sums add up while phases are open, in %u lanes", lanes);
@@ -228,7 +228,7 @@ static void test_first(unsigned lane)
     while (depth)
         cross(2048);
     ms_lane_mine.lane = 0;
-    is_u64(ms_ledger_check(), 0, "all sums add up where a device is first used in a phase, in lane %u", lane);
+    is_u64(ledger_check(), 0, "all sums add up where a device is first used in a phase, in lane %u", lane);
     is_u64(compare(), 0, "and the phase has its peak");
     ms_events_freeze(0);
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "ledger/check.h"
 #include "ledger/lanes.h"
 #include "ledger/process.h"
+#include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 
 enum { BEYOND = 3000, BYTES = 16 };
@@ -55,7 +55,7 @@ static void fill(void)
     is_u64(leaked_on(1), BEYOND / 2 * BYTES, "on each device");
     is_u64(without_stack(1, 1)->live_count, BEYOND / 6, "they count by device and function");
     is_u64(without_stack(1, 0)->live_count, BEYOND / 2 - BEYOND / 6, "each");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
 }
 
 /* A thread in a lane of its own, whose rows find no room either. */
@@ -67,7 +67,7 @@ static void fill_another_lane(void)
     unknown = serve(UINT64_C(1) << 61, UINT32_MAX - 1, 0, 0);
     look();
     is_u64(site_of(1)->live_count, 2, "a site that has a row is the same in every lane");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
     ok(ms_ledger_unserve(known, UINT64_C(1) << 60, NULL) &&
            ms_ledger_unserve(unknown, UINT64_C(1) << 61, NULL),
        "and the blocks are found again");
@@ -83,7 +83,7 @@ static void empty(void)
     look();
     ok(!leaked_on(1) && without_stack(0, 0)->free_count == without_stack(0, 0)->total_count,
        "and its end is counted");
-    is_int(ms_ledger_check(), 0, "all sums add up");
+    is_int(ledger_check(), 0, "all sums add up");
     ms_snapshot_release(&snapshot);
 }
 
