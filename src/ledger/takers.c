@@ -22,7 +22,6 @@ struct module {
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static struct module *modules, *spare;
 static uint32_t module_count;
-static _Atomic uint64_t dropped;
 
 static struct ms_taker_row *rows_of(void)
 {
@@ -103,7 +102,7 @@ void ms_ledger_took(const struct ms_taking *taking)
     ms_lock(&lock);
     number = row_for(taking);
     if (number == UINT32_MAX || (taking->module && !remember(taking->module, taking->bytes, number))) {
-        atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+        ms_table_drop(MS_TABLE_TAKERS);
     } else {
         count_in(&rows_of()[number], taking);
         atomic_store_explicit(&rows_of()[number].state, 1, memory_order_release);
@@ -223,11 +222,6 @@ uint64_t ms_ledger_took_less(int device, uint64_t bytes)
     return bytes - left;
 }
 
-uint64_t ms_takers_dropped(void)
-{
-    return get(&dropped);
-}
-
 bool ms_takers_copy(struct ms_taker_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms)
 {
     uint32_t there = (uint32_t)ms_table_rows(MS_TABLE_TAKERS);
@@ -249,5 +243,4 @@ void ms_takers_reset(void)
     ms_lock_reset(&lock);
     modules = spare = NULL;
     module_count = 0;
-    atomic_store_explicit(&dropped, 0, memory_order_relaxed);
 }

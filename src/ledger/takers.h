@@ -42,6 +42,7 @@ struct MS_CACHELINE ms_taker_row {
 };
 _Static_assert(sizeof(struct ms_taker_row) == MS_TABLE_TAKERS_ROW_BYTES, "a row of the ledger");
 
+/** One that finds no row, or whose module could not be remembered, is counted as dropped from the table. */
 void ms_ledger_took(const struct ms_taking *taking);
 /** A module or library is no more. */
 void ms_ledger_module_gone(uint64_t module);
@@ -59,8 +60,6 @@ bool ms_ledger_taken_by(int device, uint64_t context);
 /** What was inferred of the device's contexts and modules was too much: takes `bytes` off, as far as they are
  * there, and returns how many. */
 uint64_t ms_ledger_took_less(int device, uint64_t bytes);
-/** How many takings found no row, or could not be remembered. */
-uint64_t ms_takers_dropped(void);
 
 /** Copies rows, at most `room`; false if the lock was not to be had within `timeout_ms`. */
 bool ms_takers_copy(struct ms_taker_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms);

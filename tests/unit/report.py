@@ -305,6 +305,10 @@ def main():
         ok(any("10000 largest of 25000" in d for d in report["diagnostics"]), "and the report says so")
         same(len(report["sites"]), 1, "one place in the code is one site")
 
+        report = load(run(folder, "contexts")[2])
+        check_schema(report, "a report of many contexts is valid")
+        same([len(report["contexts"]), report["overhead"].get("contexts_left_out")], [4096, 4], "contexts without a row are counted")
+
         report = load(run(folder, "empty")[2])
         check_schema(report, "a report of nothing is valid")
         check_file(folder)

@@ -14,16 +14,15 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "ledger/ledger.h"
+#include "ledger/takers.h"
 #include "report/report.h"
 #include "stack/frame.h"
 #include "stack/python.h"
 
 enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
 static const struct ms_api_info apis[] = {
-    [ALLOC] = {"cudaMalloc", "cuda_runtime"},
-    [FREE] = {"cudaFree", "cuda_runtime"},
-    [PIN] = {"cudaMallocHost", "cuda_runtime"},
-    [REGISTER] = {"cuMemHostRegister_v2", "cuda_driver"},
+    [ALLOC] = {"cudaMalloc", "cuda_runtime"},           [FREE] = {"cudaFree", "cuda_runtime"},
+    [PIN] = {"cudaMallocHost", "cuda_runtime"},         [REGISTER] = {"cuMemHostRegister_v2", "cuda_driver"},
     [RESERVE] = {"cuMemAddressReserve", "cuda_driver"},
 };
 
@@ -114,6 +113,13 @@ static void history_many(void)
         record(ALLOC, MS_KIND_DEVICE, 0x100000 + i * 512, 1 + i % 500, 0);
 }
 
+/* Four contexts more than there is room for. */
+static void history_contexts(void)
+{
+    for (uint64_t i = 1; i <= 4096 + 4; i++)
+        ms_ledger_took(&(struct ms_taking){.taker = MS_TAKER_CONTEXT, .context = i, .bytes = 1 << 20});
+}
+
 static uint32_t put_text(const void *text, size_t bytes)
 {
     uint64_t at = ms_table_rows(MS_TABLE_CODE_TEXT);
@@ -187,6 +193,8 @@ int main(int argc, char **argv)
         history_vendors();
     else if (strcmp(history, "many") == 0)
         history_many();
+    else if (strcmp(history, "contexts") == 0)
+        history_contexts();
     else if (strcmp(history, "python") == 0)
         history_python();
     if (strcmp(history, "limit") == 0) {
