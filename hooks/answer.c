@@ -1,5 +1,5 @@
-/* answer.c - see answer.h. Runs in the program's threads, inside a section around each question to the pool;
- * the vendor is called with the guard closed. No lock of its own, no allocation. */
+/* answer.c - see answer.h. Runs in the program's threads, inside a hook scope around each question to the
+ * pool; the vendor is called with the guard closed. No lock of its own, no allocation. */
 #include "hooks/answer.h"
 
 #include <stdatomic.h>
@@ -30,14 +30,14 @@ struct own {
 /* Whether the address is the pool's; what was granted beyond what was asked for is nobody's. */
 static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 {
-    struct ms_foreign_block foreign;
+    struct ms_external_block foreign;
     struct ms_pool_block block;
     bool ours;
 
     if (!ms_serve_is_on())
         return false;
     *found_p = false;
-    if (ms_foreign_find(address, &foreign)) /* what the vendor says of a live one is true */
+    if (ms_external_find(address, &foreign)) /* what the vendor says of a live one is true */
         return !foreign.live;
     ours = ms_pool_find(address, &block);
     *found_p = ours && address - block.address < block.requested;
@@ -64,7 +64,7 @@ static bool look(uint64_t address, struct own *own_p, bool *found_p)
 
 /* A question about an address, while it is put to the vendor. */
 struct question {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct own own;
     bool found;
     CUdeviceptr asked; /* the vendor is asked about this: the address, or what is nobody's */
@@ -75,18 +75,18 @@ static bool begin_question(struct question *question, uint64_t address)
 {
     if (ms_thread.depth > 0 || !ms_init_active())
         return false;
-    ms_section_enter(&question->section);
+    ms_hook_scope_enter(&question->scope);
     if (look(address, &question->own, &question->found)) {
         question->asked = question->found ? address : MS_NOWHERE;
         return true;
     }
-    ms_section_leave(&question->section);
+    ms_hook_scope_leave(&question->scope);
     return false;
 }
 
 static bool end_question(struct question *question)
 {
-    ms_section_leave(&question->section);
+    ms_hook_scope_leave(&question->scope);
     return true;
 }
 
@@ -190,8 +190,8 @@ bool ms_answer_ATTRIBUTES(const struct ms_target *target, const struct ms_args *
 
 typedef int (*pointer_func_t)(void *, const void *);
 
-/* Nothing in this answer is the block's own; where there is no block it is what the vendor says of nowhere.
- */
+/* Nothing in this answer is the block's own; where there is no block it is what the vendor says of
+ * nowhere. */
 bool ms_answer_POINTER(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     struct question question;
@@ -246,17 +246,17 @@ typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     uint64_t context, own, room, idle;
     int device;
 
     if (!free_p || !total_p || !ms_serve_matters())
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     device = ms_gpu_current(target->gpu, &context);
     ms_serve_see_to_rest();
     if (device >= 0)
-        ms_returns_settle(device); /* the driver counts it as free then */
+        ms_driver_frees_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0 && device >= 0 && adjusts_meminfo()) {
         idle = ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
@@ -266,7 +266,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
             own = room + idle;
         *free_p = own < *total_p ? own : *total_p;
     }
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }
 
@@ -276,23 +276,23 @@ typedef int (*meminfo_of_func_t)(int, size_t *, size_t *);
 bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     uint64_t context, own, limit, live;
     int device;
 
     if (!free_p || !total_p || !adjusts_meminfo() || !ms_serve_matters())
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     device = ms_gpu_current(target->gpu, &context);
     *status_p = ((meminfo_of_func_t)target->real)((int)args->flags, free_p, total_p);
     if (*status_p == 0 && device >= 0) {
-        own = *free_p + ms_whole_bytes(device);
+        own = *free_p + ms_recycled_bytes(device);
         limit = ms_option_size(MS_OPT_LIMIT, *total_p);
         live = ms_ledger_live(device);
         if (own > (limit > live ? limit - live : 0))
             own = limit > live ? limit - live : 0;
         *free_p = own < *total_p ? own : *total_p;
     }
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }

@@ -4,8 +4,7 @@
  * driver was under way before, and none began meanwhile: those of frames are counted (balance.h), and so is
  * what the pool asks for, from before it is asked for until the figures have it. What goes is out of the
  * figures before the driver has it back, and charged until afterwards, so that charge and reserved memory
- * differ; changes of the charge are counted. Owns what was held when each device was asked last; no lock.
- */
+ * differ; changes of the charge are counted. Owns what was held when each device was asked last; no lock. */
 #include "hooks/balance.h"
 
 #include <stdatomic.h>
@@ -42,7 +41,7 @@ static bool is_serving(void)
 static uint64_t held_about(int device)
 {
     return ms_ledger_followed(device) + ms_ledger_taken(device) +
-           (is_serving() ? ms_pool_charged(device) + ms_whole_bytes(device) : 0);
+           (is_serving() ? ms_pool_charged(device) + ms_recycled_bytes(device) : 0);
 }
 
 void ms_balance_grew(int device)
@@ -85,7 +84,7 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
         charged = ms_pool_charged(device);
         ms_pool_figures(device, &figures);
         balance_p->parts = ms_serve_parts(&figures.parts);
-        balance_p->parts.cached += ms_whole_bytes(device);
+        balance_p->parts.cached += ms_recycled_bytes(device);
     }
     balance_p->followed_bytes = ms_ledger_followed(device);
     balance_p->driver_rounding_bytes = ms_granules_beyond(device);
@@ -116,7 +115,7 @@ bool ms_balance_was_still(const struct ms_stillness *since, int device)
 
 bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     bool still = false;
 
     for (int i = 0; i < TRIES && !still; i++) {
@@ -124,9 +123,9 @@ bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, stru
         uint64_t cached = in_drivers_pools(device); /* another thread's wait may give it back */
         size_t left = 0, total = 0;
 
-        ms_visit_begin(&visit, gpu, context);
+        ms_context_scope_begin(&visit, gpu, context);
         bool known = ms_gpu_memory(gpu, &left, &total) && left <= total;
-        ms_visit_end(&visit);
+        ms_context_scope_end(&visit);
         still = ms_balance_of(device, balance_p) && before.is_still && is_as_before(&before, device) &&
                 balance_p->driver_cached_bytes == cached;
         if (!known)
@@ -145,7 +144,7 @@ static bool close_it(int device, struct ms_balance *balance)
 
     if (!closes) {
         uint64_t known = ms_balance_known(balance);
-        balance->contexts_bytes -= ms_ledger_took_less(device, known - balance->in_use_bytes);
+        balance->contexts_bytes -= ms_ledger_footprint_shrank(device, known - balance->in_use_bytes);
         closes = ms_balance_close(balance) || (less = ms_balance_close_less(balance));
     }
     balance->is_inferred = less || balance->untracked_bytes || balance->driver_rounding_bytes ||
@@ -183,7 +182,7 @@ static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, uint
     held = held_about(device);
     ms_call_describe_device(gpu, device);
     ms_balance_close(&balance);
-    if (ms_takers_first_seen(gpu, device, context, &balance, row, frame, caller)) {
+    if (ms_footprints_first_seen(gpu, device, context, &balance, row, frame, caller)) {
         balance.contexts_bytes = ms_ledger_taken(device);
         held = held_about(device);
     }

@@ -29,7 +29,7 @@ static inline void ms_balance_call_ends(void)
 void ms_balance_grew(int device);
 /** Not 0: it is time to ask. */
 extern MS_HIDDEN _Atomic uint32_t ms_balance_due;
-/** Asks about the calling thread's device. Inside a section, no lock held. */
+/** Asks about the calling thread's device. Inside a hook scope, no lock held. */
 void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller);
 /** The same about a device whose context it is, which need not be the calling thread's. */
 void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context);
@@ -52,7 +52,7 @@ bool ms_balance_was_still(const struct ms_stillness *since, int device);
 bool ms_balance_of(int device, struct ms_balance *balance_p);
 /** The same, and what is in use as the driver says, all of one moment; false if somebody was at it each time.
  * `total_bytes` is 0 if the driver cannot say. `context`: one of the device's, 0 if the calling thread is
- * there. Inside a section, no lock held. */
+ * there. Inside a hook scope, no lock held. */
 bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p);
 void ms_balance_hooks_reset(void);
 

@@ -69,13 +69,13 @@ static const char *base_name(const char *path)
 
 void ms_bind_note_global(const char *file)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct stat status;
     struct global new = {0};
 
     if (!file || ms_thread.depth > 0)
         return;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     new.path = ms_hash_text(file);
     new.base = ms_hash_text(base_name(file));
     if (strchr(file, '/') && stat(file, &status) == 0) {
@@ -89,7 +89,7 @@ void ms_bind_note_global(const char *file)
     if (i == global_count && global_count < GLOBALS_MAX)
         globals[global_count++] = new;
     ms_unlock(&ms_resolve_lock);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 /* --- what the loader has put into an object --- */
@@ -377,7 +377,7 @@ uintptr_t ms_bind_chained(enum ms_row row)
 }
 
 /* Those that define the function at the node, or else those that define it. */
-static void find_candidates(struct candidates *candidates, enum ms_row row, enum ms_node node)
+static void find_candidates(struct candidates *candidates, enum ms_row row, enum ms_version_node node)
 {
     const struct ms_library *all[MS_LIBRARIES_MAX];
     unsigned count = ms_libraries_of_locked(ms_rows[row]->api, all);
@@ -393,7 +393,7 @@ static void find_candidates(struct candidates *candidates, enum ms_row row, enum
     }
 }
 
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node,
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_version_node node,
                                         bool dependencies_only)
 {
     struct candidates candidates;
@@ -417,7 +417,7 @@ struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum 
 
 struct lockless_search {
     enum ms_row row;
-    enum ms_node node;
+    enum ms_version_node node;
     uintptr_t found;
 };
 
@@ -444,7 +444,7 @@ static bool match_lockless(void *arg, const char *symbol, uintptr_t address)
 }
 
 /* 0 where the C library finds no object without a lock (before 2.35). */
-static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_node node)
+static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_version_node node)
 {
     struct lockless_search search = {.row = row, .node = node};
     struct ms_elf elf;
@@ -454,7 +454,7 @@ static uintptr_t bound_lockless(enum ms_row row, uintptr_t caller, enum ms_node 
     return search.found;
 }
 
-struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_node node)
+struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_version_node node)
 {
     uintptr_t found = bound_lockless(row, caller, node);
 

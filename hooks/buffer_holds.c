@@ -66,9 +66,9 @@ static struct hold *take_spare(void)
 static void end(const struct hold *hold)
 {
     if (hold->row)
-        ms_ledger_misfree_undone(hold->row, hold->bytes);
+        ms_ledger_invalid_free_undone(hold->row, hold->bytes);
     if (hold->address)
-        ms_foreign_release(hold->address);
+        ms_external_release(hold->address);
 }
 
 static void note_hold(const struct hold *hold, bool is_waiting)
@@ -85,7 +85,7 @@ static void note_hold(const struct hold *hold, bool is_waiting)
     if (noted)
         return;
     if (hold->address)
-        ms_foreign_spend(hold->address); /* nobody will know when it is over */
+        ms_external_spend(hold->address); /* nobody will know when it is over */
     end(hold);
 }
 
@@ -122,8 +122,8 @@ void ms_hold_begun(const struct ms_call *call)
                         .out = later ? call->args.out : NULL,
                         .thread = ms_thread_id()};
 
-    hold.address = ms_foreign_any() && ms_foreign_hold(call->args.key) ? call->args.key : 0;
-    hold.row = known || later ? ms_misfree_of_registration(call) : 0;
+    hold.address = ms_external_any() && ms_external_hold(call->args.key) ? call->args.key : 0;
+    hold.row = known || later ? ms_invalid_free_of_registration(call) : 0;
     waiting += later;
     if (hold.address || hold.row)
         note_hold(&hold, later);

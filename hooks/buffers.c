@@ -65,20 +65,20 @@ static int unmake(uint64_t address)
 {
     void *real = atomic_load_explicit(&real_free, memory_order_relaxed);
     const struct ms_gpu *gpu = ms_library_driver();
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     int status;
 
     if (!real || !is_loaded(real))
         return FAILED;
     if (gpu)
-        ms_visit_begin(&visit, gpu, 0);
+        ms_context_scope_begin(&visit, gpu, 0);
     status = ((free_func_t)real)((void *)(uintptr_t)address);
     if (gpu)
-        ms_visit_end(&visit);
+        ms_context_scope_end(&visit);
     return status;
 }
 
-static const struct ms_foreign_source source = {.make = make, .unmake = unmake};
+static const struct ms_external_source source = {.make = make, .unmake = unmake};
 
 /* The library's other function lies beside the one that is called. */
 static bool is_our_copy(const struct ms_call *call)
@@ -137,8 +137,8 @@ static const struct ms_gpu *driver(uint64_t *context_p, int *device_p)
     return *context_p && *device_p >= 0 ? gpu : NULL;
 }
 
-static void record(struct ms_call *call, const struct ms_foreign_request *request,
-                   const struct ms_foreign_block *given)
+static void record(struct ms_call *call, const struct ms_external_request *request,
+                   const struct ms_external_block *given)
 {
     const struct ms_block block = {.key = given->address,
                                    .space = MS_SPACE_ADDRESS,
@@ -152,18 +152,18 @@ static void record(struct ms_call *call, const struct ms_foreign_request *reques
                                    .api = call->row,
                                    .stack = ms_call_stack(call, given->granted)};
 
-    ms_foreign_set_ticket(given, ms_ledger_serve(&block));
+    ms_external_set_record_id(given, ms_ledger_serve(&block));
     call->served = true;
     call->bytes += given->granted;
 }
 
 /* Ordinary memory, which the program may free with the driver's own functions: this one is followed, the next
  * ones are not asked for here. */
-static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_request *request,
-                            const struct ms_foreign_block *given)
+static bool turns_out_plain(struct ms_call *call, const struct ms_external_request *request,
+                            const struct ms_external_block *given)
 {
     const struct ms_gpu *gpu = request->gpu;
-    struct ms_foreign_block gone;
+    struct ms_external_block gone;
     unsigned legacy = 0;
 
     if (!gpu->pointer_attribute ||
@@ -172,14 +172,14 @@ static bool turns_out_plain(struct ms_call *call, const struct ms_foreign_reques
         !legacy)
         return false;
     atomic_store(&is_plain, true);
-    ms_foreign_forget(given->address, &gone);
+    ms_external_forget(given->address, &gone);
     call->gpu = gpu;
     call->args.kind = MS_KIND_DEVICE;
     ms_call_record(call, MS_SPACE_ADDRESS, given->address, given->requested, request->device);
     return true;
 }
 
-static int refused(struct ms_call *call, const struct ms_foreign_request *request, int status)
+static int refused(struct ms_call *call, const struct ms_external_request *request, int status)
 {
     const struct ms_oom_asked asked = {.kind = MS_ASKED_DEVICE,
                                        .device = request->device,
@@ -190,10 +190,10 @@ static int refused(struct ms_call *call, const struct ms_foreign_request *reques
 
     ms_balance_look(request->gpu, call->row, call->frame, call->caller);
     view = ms_serve_oom_view(request->gpu, &asked);
-    if (status == MS_FOREIGN_LIMIT || view.cause != MS_OOM_UNKNOWN)
+    if (status == MS_EXTERNAL_LIMIT || view.cause != MS_OOM_UNKNOWN)
         ms_ledger_oom(call->row, request->device, request->requested, ms_call_stack(call, request->requested),
                       &view);
-    return status == MS_FOREIGN_LIMIT ? FAILED : status;
+    return status == MS_EXTERNAL_LIMIT ? FAILED : status;
 }
 
 static void answer(struct ms_call *call, int status)
@@ -202,13 +202,13 @@ static void answer(struct ms_call *call, int status)
     call->status = status;
 }
 
-static void give(struct ms_call *call, const struct ms_foreign_request *request)
+static void give(struct ms_call *call, const struct ms_external_request *request)
 {
-    struct ms_foreign_block given;
+    struct ms_external_block given;
     bool made = false;
     int status = 0;
 
-    if (!ms_foreign_take(request, &given) && !(made = ms_foreign_make(request, &given, &status))) {
+    if (!ms_external_take(request, &given) && !(made = ms_external_make(request, &given, &status))) {
         answer(call, refused(call, request, status));
         return;
     }
@@ -222,7 +222,7 @@ static void give(struct ms_call *call, const struct ms_foreign_request *request)
 /* The library calls itself, or somebody stands before it: the outermost call is the program's. */
 void ms_buffer_alloc_begin(struct ms_call *call)
 {
-    struct ms_foreign_request request = {.source = &source, .requested = call->args.bytes};
+    struct ms_external_request request = {.source = &source, .requested = call->args.bytes};
 
     if (!ms_serve_is_on() || ms_thread.outermost != call || !call->args.out || !call->args.bytes ||
         atomic_load(&is_plain) || !is_our_copy(call) ||
@@ -239,10 +239,10 @@ void ms_buffer_alloc_begin(struct ms_call *call)
 void ms_buffer_free_begin(struct ms_call *call)
 {
     const struct ms_gpu *gpu = ms_library_driver();
-    struct ms_foreign_block block;
+    struct ms_external_block block;
     uint64_t context = 0;
     enum ms_pool_verdict verdict =
-        ms_serve_is_on() ? ms_foreign_free_begin(call->args.key, &block) : MS_POOL_PASSED;
+        ms_serve_is_on() ? ms_external_free_begin(call->args.key, &block) : MS_POOL_PASSED;
 
     if (verdict == MS_POOL_PASSED)
         return;
@@ -251,8 +251,8 @@ void ms_buffer_free_begin(struct ms_call *call)
         return;
     if (gpu)
         ms_gpu_current(gpu, &context);
-    ms_ledger_unserve(block.ticket, block.address, NULL);
-    ms_foreign_free_end(&block, gpu, context);
+    ms_ledger_unserve(block.record_id, block.address, NULL);
+    ms_external_free_end(&block, gpu, context);
 }
 
 /* --- who holds one --- */
@@ -297,24 +297,24 @@ void ms_buffer_group_ended(struct ms_call *call, int status)
 
 bool ms_buffer_retained(uint64_t address)
 {
-    struct ms_foreign_block block;
+    struct ms_external_block block;
 
-    if (!ms_foreign_find(address, &block) || !block.live)
+    if (!ms_external_find(address, &block) || !block.live)
         return false;
     /* The library itself says when it is done with it, by deregistering. */
     if (!ms_thread.outermost || ms_rows[ms_thread.outermost->row]->api != MS_API_NCCL)
-        ms_foreign_spend(block.address);
+        ms_external_spend(block.address);
     return true;
 }
 
 bool ms_buffer_unmapped(uint64_t address, uint64_t bytes)
 {
-    struct ms_foreign_block block;
+    struct ms_external_block block;
 
-    if (!ms_foreign_find(address, &block) || !block.live || block.address != address ||
-        bytes < block.granted || !ms_foreign_forget(address, &block))
+    if (!ms_external_find(address, &block) || !block.live || block.address != address ||
+        bytes < block.granted || !ms_external_forget(address, &block))
         return false;
-    ms_ledger_unserve(block.ticket, block.address, NULL);
+    ms_ledger_unserve(block.record_id, block.address, NULL);
     atomic_fetch_add(&loose_references, 1);
     return true;
 }

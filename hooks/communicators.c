@@ -11,8 +11,8 @@
 #include "stack/frame.h"
 #include "stack/python.h"
 
-/* Programs that make them again and again would fill the table of texts: the others have a mark without one.
- */
+/* Programs that make them again and again would fill the table of texts: the others have a mark without
+ * one. */
 enum { NAMED_MAX = 4096, NAME_BYTES = 64 };
 
 static _Atomic uint64_t made;
@@ -41,7 +41,8 @@ static void mark(struct ms_call *call, uint64_t first, int count, int rank, int 
     ms_stack_id id;
 
     name_of(name, first, count, rank, ranks);
-    mark = (uintptr_t)ms_frame_mark(MS_MARK_COMMUNICATOR, first <= NAMED_MAX ? ms_code_intern_text(name) : 0);
+    mark = (uintptr_t)ms_frame_pseudo(MS_PSEUDO_COMMUNICATOR,
+                                      first <= NAMED_MAX ? ms_code_intern_text(name) : 0);
     id = ms_stack_intern_below(call->stack, &mark, 1, &id);
     if (id)
         call->stack = id;

@@ -1,6 +1,6 @@
 /* direct.c - see direct.h.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no call of the vendor's but "which
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no call of the vendor's but "which
  * context is current?" and, where blocks are large, a fence's event. Every answer is a success: where there
  * is an error to tell, the runtime tells it and remembers it.
  *
@@ -22,13 +22,13 @@ _Atomic uint64_t ms_direct_frees;
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver)
 {
     uint64_t changes = ms_objects_changes();
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_own *own;
     bool plain;
 
     if (ms_thread.depth > 0)
         return;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     plain = driver->ctx_record_event && ms_library_is_plain_runtime(target->real);
     own = ms_own_mine();
     if (own)
@@ -36,7 +36,7 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
             (struct ms_direct){target->real, plain ? driver : NULL, changes};
     if (plain)
         atomic_store_explicit(&ms_direct_frees, changes + 1, memory_order_relaxed);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 /* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
@@ -57,7 +57,7 @@ void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t 
 {
     struct ms_kept_site *kept;
 
-    if (ms_unusual_any(word))
+    if (ms_slow_path_any(word))
         return;
     ms_guard_enter();
     kept = ms_kept_site_mine(row);
@@ -68,7 +68,7 @@ void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t 
 
 bool ms_direct_is_ordinary(void)
 {
-    return !ms_unusual(MS_UNUSUAL_SERVICE);
+    return !ms_slow_path(MS_SLOW_PATH_SERVICE);
 }
 
 static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_block *given)
@@ -81,48 +81,48 @@ static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_bloc
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block given MS_CACHELINE;
     bool served;
 
     if (!ms_direct_is_ordinary())
         return false;
-    enter(&section, NULL);
+    enter(&scope, NULL);
     served = hits(ms_gpu_context_now(ms_direct_mine(MS_DIRECTLY)->gpu), bytes, &given);
     if (MS_LIKELY(served)) {
         ms_stack_id stack = ms_serve_stack(bytes, frame, caller);
-        ms_pool_set_ticket(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,
-                                                         given.device, (uint16_t)row));
+        ms_pool_set_record_id(&given, ms_ledger_serve_plain(given.address, bytes, given.context, stack,
+                                                            given.device, (uint16_t)row));
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
-        if (!ms_thread.pass.heap && ms_cancel_place()) {
+        if (!ms_thread.fast.heap && ms_cancel_place()) {
             ms_thread.errno_place = &errno;
             ms_thread.cancel_place = ms_cancel_place();
             ms_hit_learn(&ms_thread);
         }
     }
-    leave(&section, NULL);
+    leave(&scope, NULL);
     return served;
 }
 
 bool ms_direct_free(unsigned row, uint64_t address)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block block MS_CACHELINE;
     struct ms_pool_wait wait;
     bool served, waits = false;
 
     if (!address || !ms_direct_is_ordinary() || ms_uses_wanted()) /* whose stack is to be known */
         return false;
-    enter(&section, NULL);
+    enter(&scope, NULL);
     ms_ledger_expect(ms_pool_free_expect(address, &block));
     served = ms_pool_free_hit(address, &block);
     if (MS_LIKELY(served)) {
-        ms_ledger_unserve(block.ticket, block.address, NULL);
+        ms_ledger_unserve(block.record_id, block.address, NULL);
         waits = MS_UNLIKELY(ms_pool_free_hit_end(&block)) && ms_pool_wait_begin(&block, &wait);
         ms_ledger_call_answered((uint16_t)row, 0);
     }
-    leave(&section, NULL);
+    leave(&scope, NULL);
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
     return served;
@@ -130,14 +130,14 @@ bool ms_direct_free(unsigned row, uint64_t address)
 
 bool ms_direct_look(struct ms_thread *me, uint16_t row)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_wait wait;
     bool waits;
 
-    enter(&section, NULL);
-    waits = ms_hit_look(&me->pass, &wait);
-    ms_ledger_call_counted(me->pass.counts, row, 0);
-    leave(&section, NULL);
+    enter(&scope, NULL);
+    waits = ms_hit_look(&me->fast, &wait);
+    ms_ledger_call_counted(me->fast.counts, row, 0);
+    leave(&scope, NULL);
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
     return true;

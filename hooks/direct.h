@@ -49,7 +49,7 @@ bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
 /** What makes calls out of the ordinary as a whole is not so. */
 bool ms_direct_is_ordinary(void);
-/** A call of that row was answered so, when ms_unusual_now() said `word`: the next may be a hit. */
+/** A call of that row was answered so, when ms_slow_path_now() said `word`: the next may be a hit. */
 void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word);
 static inline void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word)
 {
@@ -77,14 +77,14 @@ static MS_INLINE bool ms_direct_may(const struct ms_thread *me)
  * further than at the thread. */
 static MS_INLINE bool ms_direct_may_hit(enum ms_row row)
 {
-    return MS_LIKELY(ms_kept_site(row)->word == ms_unusual_now());
+    return MS_LIKELY(ms_kept_site(row)->word == ms_slow_path_now());
 }
 
 /* Nothing of memshim's is going on in this thread, its cancellation is deferred, and it has something at
  * hand. */
 static MS_INLINE bool ms_direct_is_free(const struct ms_thread *me)
 {
-    return ms_direct_may(me) && MS_LIKELY(me->pass.heap != NULL) &&
+    return ms_direct_may(me) && MS_LIKELY(me->fast.heap != NULL) &&
            MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
 }
 
@@ -117,7 +117,7 @@ static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const v
     ms_direct_leave_hit(me);
     if (MS_UNLIKELY(!address))
         return false;
-    ms_ledger_call_counted(me->pass.counts, (uint16_t)row, args->bytes);
+    ms_ledger_call_counted(me->fast.counts, (uint16_t)row, args->bytes);
     *out = address;
     return true;
 }
@@ -136,17 +136,17 @@ static MS_INLINE bool ms_hit_NAME(unsigned row, const void *frame, const void *c
     hit = ms_hit_free(me, args->key);
     ms_direct_leave_hit(me);
     if (MS_LIKELY(hit == MS_HIT_DONE)) {
-        ms_ledger_call_counted(me->pass.counts, (uint16_t)row, 0);
+        ms_ledger_call_counted(me->fast.counts, (uint16_t)row, 0);
         return true;
     }
-    return hit == MS_HIT_LIMBO && ms_direct_look(me, (uint16_t)row);
+    return hit == MS_HIT_PENDING && ms_direct_look(me, (uint16_t)row);
 }
 
 /** Both are what is asked next in the rows of a runtime's that say `.direct`. */
 static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *target, const void *frame,
                                           const void *caller, const struct ms_args *args, int *status_p)
 {
-    uint64_t *out = (uint64_t *)(uintptr_t)args->out, word = ms_unusual_now();
+    uint64_t *out = (uint64_t *)(uintptr_t)args->out, word = ms_slow_path_now();
 
     *status_p = 0;
     if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine(args->direct)->gpu ||
@@ -164,7 +164,7 @@ static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *
 static MS_INLINE bool ms_serve_NAME(unsigned row, const struct ms_target *target, const void *frame,
                                     const void *caller, const struct ms_args *args, int *status_p)
 {
-    uint64_t word = ms_unusual_now();
+    uint64_t word = ms_slow_path_now();
 
     (void)frame, (void)caller;
     *status_p = 0;

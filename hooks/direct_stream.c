@@ -1,7 +1,7 @@
 /* direct_stream.c - cudaMallocAsync, cudaMallocFromPoolAsync and cudaFreeAsync, answered in the runtime's own
  * hook.
  *
- * See direct.h. Runs in the program's threads, inside a section. No lock of its own. A created stream's
+ * See direct.h. Runs in the program's threads, inside a hook scope. No lock of its own. A created stream's
  * handle is the same for the runtime and the driver; of the default ones the driver says which context is
  * current. What belongs into a graph goes the whole way. */
 #include "hooks/direct.h"
@@ -25,14 +25,14 @@ bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *fra
 {
     const struct ms_gpu *gpu = ms_direct_mine(which)->gpu;
     const struct request request = {row, gpu, frame, caller, bytes, bytes, handle};
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block given MS_CACHELINE;
     struct ms_stream *stream;
     bool served;
 
     if (!out || !bytes || !ms_direct_is_ordinary())
         return false;
-    enter(&section, NULL);
+    enter(&scope, NULL);
     stream = stream_of(gpu, handle);
     served = stream && ms_stream_hit(stream, pool, bytes, &given);
     if (MS_LIKELY(served)) {
@@ -40,7 +40,7 @@ bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *fra
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
     }
-    leave(&section, NULL);
+    leave(&scope, NULL);
     return served;
 }
 
@@ -55,22 +55,22 @@ static MS_INLINE const struct ms_gpu *driver(void)
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t handle)
 {
     const struct ms_gpu *gpu = driver();
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block block MS_CACHELINE;
     struct ms_stream *stream;
     bool served;
 
     if (!address || !gpu || !ms_direct_is_ordinary() || ms_uses_wanted()) /* whose stack is to be known */
         return false;
-    enter(&section, NULL);
+    enter(&scope, NULL);
     ms_serve_expect_free(address);
     stream = stream_of(gpu, handle);
     served = stream && ms_stream_free_hit(address, &block);
     if (MS_LIKELY(served)) {
-        ms_ledger_unserve(block.ticket, block.address, NULL);
+        ms_ledger_unserve(block.record_id, block.address, NULL);
         ms_stream_free_end(&block, stream);
         ms_ledger_call_answered((uint16_t)row, 0);
     }
-    leave(&section, NULL);
+    leave(&scope, NULL);
     return served;
 }

@@ -111,7 +111,7 @@ static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint
     ms_ledger_alloc(&block);
     ms_balance_grew(device);
     if (kind == MS_KIND_ASYNC)
-        ms_takers_returns_later();
+        ms_footprints_returns_later();
     if (outer)
         outer->bytes += bytes;
 }
@@ -191,7 +191,7 @@ static void after_free(struct ms_call *call, int status)
     else if (call->found || !call->args.key)
         return;
     else if (status != 0)
-        ms_misfree_of_call(call, (enum ms_space)call->args.space, call->args.key);
+        ms_invalid_free_of_call(call, (enum ms_space)call->args.space, call->args.key);
     else if (!ms_graph_memory_is_node(call->args.key))
         ms_ledger_unseen_free();
 }
@@ -199,7 +199,7 @@ static void after_free(struct ms_call *call, int status)
 static void after_buffer_free(struct ms_call *call, int status)
 {
     if (status != 0)
-        ms_misfree_of_buffer(call);
+        ms_invalid_free_of_buffer(call);
 }
 
 static void after_handle_create(struct ms_call *call, int status)
@@ -210,7 +210,7 @@ static void after_handle_create(struct ms_call *call, int status)
 
 static void before_device_end(struct ms_call *call)
 {
-    ms_whole_device_ending(call->gpu, -1);
+    ms_recycled_device_ending(call->gpu, -1);
 }
 
 static void after_handle_retain(struct ms_call *call, int status)
@@ -249,7 +249,7 @@ static void context_died(uint64_t context)
     ms_ipc_context_ended(context);
     ms_imports_context_ended(context);
     ms_ledger_context_died(context);
-    ms_ledger_takers_died(context);
+    ms_ledger_footprints_died(context);
     ms_layouts_forget();
     ms_graph_memory_look();
 }
@@ -297,7 +297,7 @@ static void after_primary_retain(struct ms_call *call, int status)
     if (status == 0)
         ms_pool_primary(call->args.device, read_out(&call->args));
     if (status == 0)
-        ms_takers_primary_end(call, read_out(&call->args));
+        ms_footprints_primary_end(call, read_out(&call->args));
 }
 
 static void after_green_create(struct ms_call *call, int status)
@@ -309,7 +309,7 @@ static void after_green_create(struct ms_call *call, int status)
 static void before_primary_end(struct ms_call *call)
 {
     if (call->args.device >= 0)
-        ms_whole_device_ending(call->gpu, call->args.device);
+        ms_recycled_device_ending(call->gpu, call->args.device);
     ms_serve_context_ending(primary_context(call));
 }
 
@@ -357,22 +357,22 @@ static const struct {
     [MS_CLASS_HANDLE_RELEASE] = {ms_handle_release_begin, ms_handle_release_end, false},
     [MS_CLASS_HANDLE_MAP] = {ms_handle_map_begin, ms_handle_map_end, false},
     [MS_CLASS_HANDLE_UNMAP] = {ms_handle_unmap_begin, ms_handle_unmap_end, false},
-    [MS_CLASS_WHOLE_CREATE] = {ms_whole_create_begin, ms_whole_create_end, true},
-    [MS_CLASS_WHOLE_RELEASE] = {ms_whole_release_begin, ms_whole_release_end, false},
-    [MS_CLASS_WHOLE_MAP] = {ms_whole_map_begin, ms_whole_map_end, false},
-    [MS_CLASS_WHOLE_SHARE] = {ms_whole_refuse, ms_whole_share_end, false},
-    [MS_CLASS_WHOLE_ASK] = {ms_whole_refuse, NULL, false},
+    [MS_CLASS_RECYCLED_CREATE] = {ms_recycled_create_begin, ms_recycled_create_end, true},
+    [MS_CLASS_RECYCLED_RELEASE] = {ms_recycled_release_begin, ms_recycled_release_end, false},
+    [MS_CLASS_RECYCLED_MAP] = {ms_recycled_map_begin, ms_recycled_map_end, false},
+    [MS_CLASS_RECYCLED_SHARE] = {ms_recycled_refuse, ms_recycled_share_end, false},
+    [MS_CLASS_RECYCLED_ASK] = {ms_recycled_refuse, NULL, false},
     [MS_CLASS_DEVICE_END] = {before_device_end, NULL, false},
     [MS_CLASS_IMPORT] = {NULL, after_import, true},
     [MS_CLASS_IMPORT_END] = {before_import_end, ms_import_close_end, false},
     [MS_CLASS_IPC_OPEN] = {ms_ipc_open_begin, after_import, true},
     [MS_CLASS_IPC_CLOSE] = {ms_ipc_close_begin, ms_import_close_end, false},
     [MS_CLASS_GRAPH_NODE] = {NULL, after_graph_node, false},
-    [MS_CLASS_CONTEXT_CREATE] = {ms_takers_begin, ms_takers_context_end, false},
-    [MS_CLASS_MODULE_LOAD] = {ms_takers_begin, ms_takers_module_end, false},
-    [MS_CLASS_MODULE_END] = {NULL, ms_takers_module_gone, false},
+    [MS_CLASS_CONTEXT_CREATE] = {ms_footprints_begin, ms_footprints_context_end, false},
+    [MS_CLASS_MODULE_LOAD] = {ms_footprints_begin, ms_footprints_module_end, false},
+    [MS_CLASS_MODULE_END] = {NULL, ms_footprints_module_gone, false},
     [MS_CLASS_CONTEXT_END] = {before_context_end, after_context_end, false},
-    [MS_CLASS_PRIMARY_RETAIN] = {ms_takers_primary_begin, after_primary_retain, false},
+    [MS_CLASS_PRIMARY_RETAIN] = {ms_footprints_primary_begin, after_primary_retain, false},
     [MS_CLASS_PRIMARY_END] = {before_primary_end, after_primary_end, false},
     [MS_CLASS_PRIMARY_RESET] = {before_primary_end, after_primary_reset, false},
     [MS_CLASS_GREEN_CREATE] = {NULL, after_green_create, false},
@@ -421,9 +421,9 @@ void ms_call_begin(struct ms_call *call)
     /* Of a thread that may be cancelled anywhere, cancellation stays off over the vendor's function, for it
      * would leave blocks that nobody counted; the outermost frame sees to it for those nested in it. */
     if (nested)
-        ms_section_enter_nested(&call->section);
+        ms_hook_scope_enter_nested(&call->scope);
     else
-        ms_section_enter_brief(&call->section);
+        ms_hook_scope_enter_brief(&call->scope);
     if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT)
         ms_ledger_touch();
     if (!nested) {
@@ -445,7 +445,7 @@ void ms_call_begin(struct ms_call *call)
     if (call->records)
         ms_serve_before_growth(call);
     ms_guard_leave();
-    errno = call->section.saved_errno;
+    errno = call->scope.saved_errno;
 }
 
 void ms_call_end(struct ms_call *call, int status)
@@ -455,7 +455,7 @@ void ms_call_end(struct ms_call *call, int status)
     call->open = 0;
     if (call->passes)
         return;
-    call->section.saved_errno = errno;
+    call->scope.saved_errno = errno;
     ms_guard_enter();
     /* Forked in the middle of the call, by a signal handler perhaps: the record is the parent's. */
     bool owner = ms_init_owner();
@@ -463,7 +463,7 @@ void ms_call_end(struct ms_call *call, int status)
         classes[class].after(call, status);
     if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner)) {
         ms_no_memory_in_call(call, status);
-        ms_misfree_forked(call, status);
+        ms_invalid_free_forked(call, status);
     }
     if (call->records && MS_LIKELY(owner)) {
         ms_balance_see(call->gpu, call->row, call->frame, call->caller);
@@ -472,14 +472,14 @@ void ms_call_end(struct ms_call *call, int status)
     if (call->records)
         ms_thread.recording = 0;
     if (MS_LIKELY(owner))
-        ms_whole_see_to_rest(call);
+        ms_recycled_see_to_rest(call);
     if (ms_thread.outermost == call) {
         if (class != MS_CLASS_LOOKUP && class != MS_CLASS_ENTRY_POINT && MS_LIKELY(owner))
             ms_ledger_call(call->row, status == 0, call->served, call->bytes);
         ms_thread.outermost = call->left;
         ms_thread.recording = call->left_recording;
-        ms_section_leave_brief(&call->section);
+        ms_hook_scope_leave_brief(&call->scope);
     } else {
-        ms_section_leave_nested(&call->section);
+        ms_hook_scope_leave_nested(&call->scope);
     }
 }

@@ -12,26 +12,26 @@
 
 /** The arguments that matter, filled in by the row. Pointers are read only after the vendor's success. */
 struct ms_args {
-    const void *out;      /* where the vendor writes the pointer or handle */
-    const void *pitch;    /* where it writes the pitch; the block is pitch * height */
+    const void *out;   /* where the vendor writes the pointer or handle */
+    const void *pitch; /* where it writes the pitch; the block is pitch * height */
     uint64_t height;
-    uint64_t width;       /* in bytes, of a pitched block; its element's size is in `flags` */
-    uint64_t given;       /* address that the program chose itself, instead of `out` */
-    uint64_t key;         /* what is freed, released, closed or mapped */
-    uint64_t bytes;       /* what is asked for */
+    uint64_t width; /* in bytes, of a pitched block; its element's size is in `flags` */
+    uint64_t given; /* address that the program chose itself, instead of `out` */
+    uint64_t key;   /* what is freed, released, closed or mapped */
+    uint64_t bytes; /* what is asked for */
     uint64_t stream;
-    const char *name;     /* of a lookup, */
+    const char *name; /* of a lookup, */
     void **pfn;
     uint64_t flags;
     /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
     void *turned;
     int device;
-    int version;          /* of a lookup */
-    uint8_t kind;         /* enum ms_kind */
-    uint8_t asked;        /* enum ms_asked, where that is not the kind's or the class's */
-    uint8_t space;        /* enum ms_space */
-    uint8_t direct;       /* enum ms_directly: of a runtime's, which asks the driver for that (direct.h) */
-    bool out_is_32;       /* `out` is of 4 bytes instead of 8 */
+    int version;    /* of a lookup */
+    uint8_t kind;   /* enum ms_kind */
+    uint8_t asked;  /* enum ms_asked, where that is not the kind's or the class's */
+    uint8_t space;  /* enum ms_space */
+    uint8_t direct; /* enum ms_directly: of a runtime's, which asks the driver for that (direct.h) */
+    bool out_is_32; /* `out` is of 4 bytes instead of 8 */
 };
 
 /* What a frame is marked with between begin and end goes with what else it must still hold, so that one that
@@ -57,32 +57,32 @@ struct ms_look {
 };
 
 struct ms_call {
-    uint64_t open;        /* ms_call_mark between begin and end */
+    uint64_t open; /* ms_call_mark between begin and end */
     uint16_t row;
-    bool passes;          /* not ours to look at: straight to the vendor */
-    bool records;         /* the driver frame that speaks to the ledger */
-    bool found;           /* a free found its block */
-    bool served;          /* a call nested in it was answered from the pool, */
-    bool answered;        /* the vendor is not called, and the program gets `status` */
-    bool is_node;         /* a free became a node of a graph */
-    bool told;            /* of an outermost frame: that there was no memory is remembered (no_memory.h) */
-    struct ms_section section;
-    ms_stack_id stack;    /* of an outermost frame whose class takes it */
-    const void *frame;    /* of the wrapper, and the address it returns to */
+    bool passes;   /* not ours to look at: straight to the vendor */
+    bool records;  /* the driver frame that speaks to the ledger */
+    bool found;    /* a free found its block */
+    bool served;   /* a call nested in it was answered from the pool, */
+    bool answered; /* the vendor is not called, and the program gets `status` */
+    bool is_node;  /* a free became a node of a graph */
+    bool told;     /* of an outermost frame: that there was no memory is remembered (no_memory.h) */
+    struct ms_hook_scope scope;
+    ms_stack_id stack; /* of an outermost frame whose class takes it */
+    const void *frame; /* of the wrapper, and the address it returns to */
     const void *caller;
     const struct ms_gpu *gpu;
     void *real;                  /* the vendor's function */
     const struct ms_gpu *driver; /* ... in the hook of this driver */
     struct ms_args args;
-    uint64_t bytes;       /* recorded under this frame so far */
+    uint64_t bytes; /* recorded under this frame so far */
     union {
         struct ms_block block; /* of a free, between before and after */
         struct ms_look look;   /* of what makes a context or loads a module, likewise */
     };
-    void *object;         /* handles.c, imports.c: likewise */
-    void *ipc;             /* ipc_import.c: likewise */
+    void *object; /* handles.c, imports.c: likewise */
+    void *ipc;    /* ipc_import.c: likewise */
     int status;
-    int left_recording;   /* of an outermost frame: what the thread's flag and pointer were, if not empty */
+    int left_recording; /* of an outermost frame: what the thread's flag and pointer were, if not empty */
     struct ms_call *left;
 };
 

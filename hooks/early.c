@@ -74,7 +74,7 @@ static int row_of_name(const char *name)
 
 static bool may_capture(const char *name, enum ms_api *api_p)
 {
-    return ms_unseen_has_prefix(name) && ms_init_active() && ms_unseen_is(name, api_p);
+    return ms_unknown_has_prefix(name) && ms_init_active() && ms_unknown_is(name, api_p);
 }
 
 static struct ms_verdict way_to_capture(void *handle, const char *name, const char *version, enum ms_api api)
@@ -82,7 +82,7 @@ static struct ms_verdict way_to_capture(void *handle, const char *name, const ch
     void *answer;
 
     if (handle == RTLD_NEXT) {
-        ms_unseen_note(name);
+        ms_unknown_note(name);
         return (struct ms_verdict){0, NULL};
     }
     answer = ms_resolve_unseen_symbol(handle, name, version, api);

@@ -371,13 +371,13 @@ static void settle_pieces(struct kept *mine, int device, uint64_t bytes)
 
 static bool ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what, uint64_t *bytes_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     cuuint64_t bytes = 0;
     bool known;
 
-    ms_visit_begin(&visit, gpu, 0);
+    ms_context_scope_begin(&visit, gpu, 0);
     known = gpu->device_graph_memory(ms_device_index(device), what, &bytes) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     *bytes_p = bytes;
     return known;
 }
@@ -440,57 +440,57 @@ static void launched(uint64_t exec)
 
 /* --- what the program calls ----------------------------------------------------------------------------- */
 
-/* Enters a section behind a call of the program's own that succeeded; false, without one, where no node was
- * ever seen or the call is inside another. */
-static bool enter(int status, struct ms_section *section)
+/* Enters a hook scope behind a call of the program's own that succeeded; false, without one, where no node
+ * was ever seen or the call is inside another. */
+static bool enter(int status, struct ms_hook_scope *scope)
 {
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
         ms_thread.depth > 0 || !ms_init_active())
         return false;
-    ms_section_enter(section);
+    ms_hook_scope_enter(scope);
     if (ms_init_owner())
         return true;
-    ms_section_leave(section);
+    ms_hook_scope_leave(scope);
     return false;
 }
 
 void ms_graph_memory_moment(int status)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    if (enter(status, &section)) {
+    if (enter(status, &scope)) {
         ms_graph_memory_look();
-        ms_section_leave(&section);
+        ms_hook_scope_leave(&scope);
     }
 }
 
 void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    if (exec && graph && enter(status, &section)) {
+    if (exec && graph && enter(status, &scope)) {
         ms_graph_owed_made(gpu, exec, graph);
-        ms_section_leave(&section);
+        ms_hook_scope_leave(&scope);
     }
 }
 
 void ms_graph_memory_ended(int status, uint64_t exec)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    if (enter(status, &section)) {
+    if (enter(status, &scope)) {
         ms_graph_owed_ended(exec);
-        ms_section_leave(&section);
+        ms_hook_scope_leave(&scope);
     }
 }
 
 void ms_graph_memory_launched(uint64_t exec)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    if (enter(0, &section)) {
+    if (enter(0, &scope)) {
         launched(exec);
-        ms_section_leave(&section);
+        ms_hook_scope_leave(&scope);
     }
 }
 

@@ -23,7 +23,7 @@ extern _Atomic bool ms_graph_memory_any;
  * stream captures. */
 bool ms_graph_memory_captured(const struct ms_call *call);
 /** The call has made a node with this address, of call->args.bytes of the device's memory; inside its
- * section. */
+ * hook scope. */
 void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int device);
 /** True if a node was seen with exactly this address. */
 bool ms_graph_memory_is_node(uint64_t address);
@@ -33,10 +33,10 @@ bool ms_graph_memory_is_unknown(uint64_t address);
 bool ms_graph_memory_freed_by_node(const struct ms_call *call);
 /** Memory at a node's address was freed by a call. */
 void ms_graph_memory_freed(uint64_t address);
-/** Asks the driver how much it keeps, and records that. Inside a section. */
+/** Asks the driver how much it keeps, and records that. Inside a hook scope. */
 void ms_graph_memory_look(void);
 
-/* The vendor has answered the program's own call with `status`; each in a section of its own. */
+/* The vendor has answered the program's own call with `status`; each in a hook scope of its own. */
 
 /** A wait, or the end of a graph, may have changed how much the device keeps: it is asked again. */
 void ms_graph_memory_moment(int status);

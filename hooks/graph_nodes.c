@@ -47,11 +47,11 @@ static void go_through(const struct ms_gpu *gpu, CUgraph graph, unsigned depth, 
 
 void ms_graph_nodes(const struct ms_gpu *gpu, uint64_t graph, ms_graph_node_func_t each, void *arg)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
 
     if (!graph || !gpu || !gpu->graph_nodes || !gpu->graph_node_type)
         return;
-    ms_visit_begin(&visit, gpu, 0);
+    ms_context_scope_begin(&visit, gpu, 0);
     go_through(gpu, (CUgraph)(uintptr_t)graph, 0, each, arg);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }

@@ -1,7 +1,7 @@
 /* graph_nodes.h - the nodes of a graph, as the driver tells them, with those of the graphs inside it.
  *
  * Floor 3. The program's call that has just made something of the graph holds it meanwhile; the driver is
- * asked inside a section, in a visit, with no lock held. */
+ * asked inside a hook scope, in a visit, with no lock held. */
 #ifndef MS_HOOKS_GRAPH_NODES_H
 #define MS_HOOKS_GRAPH_NODES_H
 

@@ -17,7 +17,8 @@ struct ms_owed {
 };
 enum { MS_OWED_AT_ONCE = 64 };
 
-/** An executable graph was made of `graph`. Asks the driver for the nodes; inside a section, no lock held. */
+/** An executable graph was made of `graph`. Asks the driver for the nodes; inside a hook scope, no lock
+ * held. */
 void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);
 /** It is no more. */
 void ms_graph_owed_ended(uint64_t exec);

@@ -1,7 +1,7 @@
 /* graph_uses.c - see graph_uses.h.
  *
- * Runs in the program's threads, in a section of memshim's own. Owns a hash table by graph, in records of the
- * arena that are used again, under one lock (MS_RANK_OBJECT), under which nobody is called. */
+ * Runs in the program's threads, in a hook scope of memshim's own. Owns a hash table by graph, in records of
+ * the arena that are used again, under one lock (MS_RANK_OBJECT), under which nobody is called. */
 #include "hooks/graph_uses.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static bool is_known_locked(uint64_t exec, uint32_t life, unsigned *of_graph_p)
     return false;
 }
 
-void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_misfree_rule rule)
+void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_invalid_free_rule rule)
 {
     uint32_t life;
     unsigned of_graph = 0;
@@ -75,15 +75,16 @@ void ms_graph_uses_ended(uint64_t exec)
     ms_unlock(&lock);
 }
 
-unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_misfree *misfrees, unsigned most)
+unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_invalid_free *invalid_frees,
+                                unsigned most)
 {
     unsigned found = 0;
 
     ms_lock(&lock);
     for (const struct given *given = *bucket_of(exec); given && found < most; given = given->next) {
-        if (given->exec != exec || !ms_uses_over(given->life, given->address, begun, &misfrees[found]))
+        if (given->exec != exec || !ms_uses_over(given->life, given->address, begun, &invalid_frees[found]))
             continue;
-        misfrees[found++].rule = (enum ms_misfree_rule)given->rule;
+        invalid_frees[found++].rule = (enum ms_invalid_free_rule)given->rule;
     }
     ms_unlock(&lock);
     return found;

@@ -8,15 +8,16 @@
 
 #include "hooks/uses.h"
 
-/** `exec` was made of `graph`. Asks the driver for the nodes; inside a section, no lock held. */
+/** `exec` was made of `graph`. Asks the driver for the nodes; inside a hook scope, no lock held. */
 void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);
 /** A node of it was given this address. */
-void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_misfree_rule rule);
+void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_invalid_free_rule rule);
 /** It is no more, or is another. */
 void ms_graph_uses_ended(uint64_t exec);
 /** It was launched by a call before which `begun` was the latest event: some of what it was given and had
  * ended by then, at most `most`. Returns how many. */
-unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_misfree *misfrees, unsigned most);
+unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_invalid_free *invalid_frees,
+                                unsigned most);
 void ms_graph_uses_reset(void);
 
 #endif

@@ -33,7 +33,7 @@ struct object {
     uint64_t bytes;    /* mapped of it so far */
     ms_stack_id stack; /* of the call that imported it */
     uint16_t api;
-    struct ms_whole_key whole; /* as what it may be recycled, if its bytes are not 0 */
+    struct ms_recycled_key whole; /* as what it may be recycled, if its bytes are not 0 */
 };
 
 struct mapping {
@@ -141,14 +141,14 @@ static void note_import(struct object *object, const struct ms_call *call)
 void ms_handle_created(struct ms_call *call)
 {
     struct object *object;
-    struct ms_whole_key key;
+    struct ms_recycled_key key;
 
     if (!reference(named(call, handle_out(call)), &object))
         return;
-    if (ms_whole_key_of(call, &key)) {
+    if (ms_recycled_key_of(call, &key)) {
         ms_lock(&lock);
         object->whole = key;
-        object->fill = (uint8_t)ms_whole_fill(call);
+        object->fill = (uint8_t)ms_recycled_fill(call);
         ms_unlock(&lock);
     }
     note_import(object, call);
@@ -183,7 +183,7 @@ static void extend_import(const struct ms_call *call, struct object *object)
     ms_ledger_alloc(&block);
 }
 
-bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
+bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
 {
     uint64_t number = 0;
 
@@ -325,7 +325,7 @@ void ms_handle_release_refused(const struct ms_call *call)
                           : 0;
     ms_unlock(&lock);
     if (number)
-        ms_misfree_of_handle(call, number);
+        ms_invalid_free_of_handle(call, number);
 }
 
 bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool *mapped_p)

@@ -13,9 +13,9 @@
  *   6. A hook entered while the thread already runs our code passes straight through (base/guard.h).
  *
  * A hook is a row of a .def file. The rows expand into an enumerator here, and in the .c file of the same
- * name into one body per function, one exported symbol, and MS_SLOTS wrappers. A wrapper belongs to a slot,
- * and a slot holds one real function: so two runtimes in one process, and variants that only a lookup can
- * reach, each keep their own. */
+ * name into one body per function, one exported symbol, and MS_WRAPPER_SLOTS wrappers. A wrapper belongs to a
+ * slot, and a slot holds one real function: so two runtimes in one process, and variants that only a lookup
+ * can reach, each keep their own. */
 #ifndef MS_HOOKS_HOOK_H
 #define MS_HOOKS_HOOK_H
 
@@ -50,13 +50,13 @@ enum ms_class {
     MS_CLASS_HANDLE_RELEASE,
     MS_CLASS_HANDLE_MAP,
     MS_CLASS_HANDLE_UNMAP,
-    MS_CLASS_WHOLE_CREATE, /* the same four where handles are recycled (serve_handles.h) */
-    MS_CLASS_WHOLE_RELEASE,
-    MS_CLASS_WHOLE_MAP,
-    MS_CLASS_WHOLE_SHARE, /* somebody else may reach the memory from now on */
-    MS_CLASS_WHOLE_ASK,   /* a question that is about a handle */
-    MS_CLASS_DEVICE_END,  /* memory may go with the library, or with all its devices */
-    MS_CLASS_IMPORT,      /* another process's memory; opened again it is the same block */
+    MS_CLASS_RECYCLED_CREATE, /* the same four where handles are recycled (serve_handles.h) */
+    MS_CLASS_RECYCLED_RELEASE,
+    MS_CLASS_RECYCLED_MAP,
+    MS_CLASS_RECYCLED_SHARE, /* somebody else may reach the memory from now on */
+    MS_CLASS_RECYCLED_ASK,   /* a question that is about a handle */
+    MS_CLASS_DEVICE_END,     /* memory may go with the library, or with all its devices */
+    MS_CLASS_IMPORT,         /* another process's memory; opened again it is the same block */
     MS_CLASS_IMPORT_END,
     MS_CLASS_IPC_OPEN, /* likewise, where a token may stand for the vendor's handle (ipc.h) */
     MS_CLASS_IPC_CLOSE,
@@ -126,7 +126,7 @@ enum ms_class {
     MS_CLASS_COUNT
 };
 
-enum ms_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
+enum ms_hook_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
 
 /** The interfaces, see families.def. */
 enum ms_api {
@@ -143,11 +143,12 @@ enum ms_api {
 #define MS_RUNTIME_NODES(X, ...)                                                                             \
     X(10_0, "libcudart.so.10.0", __VA_ARGS__)                                                                \
     X(10_1, "libcudart.so.10.1", __VA_ARGS__)                                                                \
-    X(10_2, "libcudart.so.10.2", __VA_ARGS__) X(11_0, "libcudart.so.11.0", __VA_ARGS__)                      \
-        X(12, "libcudart.so.12", __VA_ARGS__) X(13, "libcudart.so.13", __VA_ARGS__)                          \
-            X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
+    X(10_2, "libcudart.so.10.2", __VA_ARGS__)                                                                \
+    X(11_0, "libcudart.so.11.0", __VA_ARGS__)                                                                \
+    X(12, "libcudart.so.12", __VA_ARGS__) X(13, "libcudart.so.13", __VA_ARGS__)                              \
+        X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
 
-enum ms_node {
+enum ms_version_node {
     MS_NODE_NONE,
 #define MS_NODE(tag, name, unused) MS_NODE_##tag,
     MS_RUNTIME_NODES(MS_NODE, )
@@ -156,7 +157,7 @@ enum ms_node {
 };
 
 /** Wrappers per row besides the exported symbol: that many real functions of one name can be told apart. */
-#define MS_SLOTS 4
+#define MS_WRAPPER_SLOTS 4
 
 struct ms_row_info {
     const char *symbol;
@@ -165,8 +166,8 @@ struct ms_row_info {
     bool per_thread;       /* it does so under the per-thread default stream flag */
     uint8_t api;           /* enum ms_api */
     uint8_t class;         /* enum ms_class */
-    uint8_t outcome;       /* enum ms_outcome */
-    void *const *wrappers; /* MS_SLOTS of them */
+    uint8_t outcome;       /* enum ms_hook_outcome */
+    void *const *wrappers; /* MS_WRAPPER_SLOTS of them */
 };
 
 extern const struct ms_row_info *const ms_rows[MS_ROW_COUNT];

@@ -136,7 +136,7 @@ void ms_import_close_end(struct ms_call *call, int status)
 
     if (!import) {
         if (status != 0)
-            ms_misfree_of_call(call, (enum ms_space)call->args.space, call->args.key);
+            ms_invalid_free_of_call(call, (enum ms_space)call->args.space, call->args.key);
         else if (call->args.space == MS_SPACE_ADDRESS) /* a name may be closed by who gave it */
             ms_ledger_unseen_free();
         return;

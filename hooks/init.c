@@ -92,11 +92,11 @@ static bool is_chosen_program(void)
 
     if (!ms_option_text(MS_OPT_INCLUDE)[0] && !ms_option_text(MS_OPT_EXCLUDE)[0])
         return true;
-    if ((choice = ms_spare_take())) {
-        ms_spare_call_anyway(choose, choice);
+    if ((choice = ms_aux_stack_take())) {
+        ms_aux_stack_call_anyway(choose, choice);
         chosen = choice->chosen;
     }
-    ms_spare_give(choice);
+    ms_aux_stack_give(choice);
     return chosen;
 }
 
@@ -205,7 +205,7 @@ static void start_over(void)
     ms_store_reset();
     ms_log_reset();
     ms_arena_reset();
-    ms_spares_reset();
+    ms_aux_stacks_reset();
     ms_objects_reset();
     ms_stack_reset();
     ms_python_reset();
@@ -216,7 +216,7 @@ static void start_over(void)
     ms_resolve_reset();
     ms_ledger_reset();
     ms_balance_hooks_reset();
-    ms_takers_hooks_reset();
+    ms_footprints_hooks_reset();
     ms_bias_reset();
     ms_own_reset();
     ms_bias_start();
@@ -227,21 +227,21 @@ static void start_over(void)
     ms_thread.outermost = NULL;
     ms_thread.recording = 0;
     ms_thread.tid = 0;
-    ms_thread.pass = (struct ms_pass){0};
+    ms_thread.fast = (struct ms_fast_cache){0};
     atomic_store(&came_by_fork, true);
     atomic_store(ms_init_owner_word, 1);
 }
 
 static void start(void)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     ms_lock(&start_lock);
     if (atomic_load_explicit(&ms_init_state, memory_order_relaxed) == MS_INIT_UNSTARTED)
         start_locked();
     ms_unlock(&start_lock);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 bool ms_init_active_slowly(void)
@@ -257,10 +257,10 @@ bool ms_init_active_slowly(void)
     if (now != MS_INIT_ACTIVE)
         return false;
     if (MS_UNLIKELY(atomic_load_explicit(ms_init_owner_word, memory_order_relaxed) == 0)) {
-        struct ms_section section;
-        ms_section_enter(&section);
+        struct ms_hook_scope scope;
+        ms_hook_scope_enter(&scope);
         start_over();
-        ms_section_leave(&section);
+        ms_hook_scope_leave(&scope);
     }
     return true;
 }

@@ -1,7 +1,7 @@
 /* ipc_export.c - handles of the pool's blocks; see ipc.h.
  *
- * Runs in the program's threads, inside a section. One lock around the table of what is exported; the vendor
- * is called without it. */
+ * Runs in the program's threads, inside a hook scope. One lock around the table of what is exported; the
+ * vendor is called without it. */
 #include "hooks/ipc.h"
 
 #include <string.h>
@@ -110,27 +110,27 @@ static void say_late(void)
 static int publish(export_func_t vendor, const struct ms_pool_block *block,
                    unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
 {
-    struct ms_export what = {.address = block->address,
-                             .offset = block->address - block->segment_address,
-                             .bytes = block->requested,
-                             .segment_bytes = block->segment_bytes,
-                             .context = block->context,
-                             .device = block->device};
+    struct ms_ipc_export what = {.address = block->address,
+                                 .offset = block->address - block->segment_address,
+                                 .bytes = block->requested,
+                                 .segment_bytes = block->segment_bytes,
+                                 .context = block->context,
+                                 .device = block->device};
     CUresult status = vendor((CUipcMemHandle *)(void *)what.handle, block->segment_address);
     const char *why;
     uint32_t row, there;
 
     if (status != CUDA_SUCCESS)
         return (int)status;
-    if (!ms_export_publish(&what, token, &row, &why))
+    if (!ms_ipc_export_publish(&what, token, &row, &why))
         return cannot_export(why);
     *kept_p = enter(block, row, &there);
     if (*kept_p)
         return CUDA_SUCCESS;
-    ms_export_revoke(row);
+    ms_ipc_export_revoke(row);
     if (there == NO_ROW)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    ms_export_token(there, token); /* another thread's, which came first */
+    ms_ipc_export_token(there, token); /* another thread's, which came first */
     return CUDA_SUCCESS;
 }
 
@@ -144,7 +144,7 @@ static int export_packed(export_func_t vendor, const struct ms_args *args, const
     if (!args->out)
         return (int)vendor(NULL, args->key);
     if (row != NO_ROW) {
-        ms_export_token(row, token);
+        ms_ipc_export_token(row, token);
     } else {
         if (!ms_pool_pin(block->address))
             return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
@@ -193,10 +193,10 @@ static int export_block(const struct ms_target *target, const struct ms_args *ar
 
 bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
     if (ms_uses_wanted())
-        ms_uses_mark(args->key, MS_LIFE_SHARED);
+        ms_uses_mark(args->key, MS_LIFETIME_SHARED);
     if (!ms_init_active() || !ms_serve_is_on() || !ms_pool_owns(args->key))
         return false;
     if (ms_thread.depth > 0) {
@@ -204,9 +204,9 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
         return true;
     }
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     *status_p = export_block(target, args);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }
 
@@ -221,7 +221,7 @@ void ms_ipc_block_freed(const struct ms_pool_block *block)
     }
     ms_unlock(&lock);
     if (row != NO_ROW)
-        ms_export_revoke(row);
+        ms_ipc_export_revoke(row);
     if (entry)
         ms_pool_unpin(block->address);
 }
@@ -236,7 +236,7 @@ void ms_ipc_exports_context_ended(uint64_t context)
                 continue;
             }
             if (entry->row != NO_ROW)
-                ms_export_revoke(entry->row);
+                ms_ipc_export_revoke(entry->row);
             *link = entry->next;
             ms_records_drop(&records, entry);
         }

@@ -165,7 +165,7 @@ static bool count_open(const struct import *call)
 void ms_ipc_open_begin(struct ms_call *call)
 {
     unsigned char *handle = call->args.turned;
-    struct ms_export block;
+    struct ms_ipc_export block;
     struct import *import;
     char why[400];
 
@@ -173,7 +173,7 @@ void ms_ipc_open_begin(struct ms_call *call)
         return;
     call->ipc = import;
     memcpy(import->token, handle, sizeof(import->token));
-    if (!ms_export_resolve(handle, &block, why, sizeof(why))) {
+    if (!ms_ipc_export_resolve(handle, &block, why, sizeof(why))) {
         /* The vendor is given the token, to say what it says of a handle that it does not know. */
         import->refused = true;
         ms_diagnostic(MS_LOG_WARN, "ipc", "%s", why);
@@ -188,13 +188,13 @@ void ms_ipc_open_begin(struct ms_call *call)
 
 static void close_again(const struct ms_gpu *gpu, uint64_t base)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
 
     if (!gpu || !gpu->ipc_close)
         return;
-    ms_visit_begin(&visit, gpu, 0);
+    ms_context_scope_begin(&visit, gpu, 0);
     gpu->ipc_close(base);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 static int opened(const struct ms_gpu *gpu, struct ms_call *call, struct import *import)
@@ -351,10 +351,10 @@ static int close_turned(struct ms_call *call, struct import *import, int status)
 
 int ms_ipc_turned_back(struct ms_call *call, int status)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct import *import = call->ipc;
 
-    ms_section_enter_nested(&section);
+    ms_hook_scope_enter_nested(&scope);
     if (ms_rows[call->row]->class == MS_CLASS_IPC_OPEN)
         status = open_turned(call, import, status);
     else
@@ -362,7 +362,7 @@ int ms_ipc_turned_back(struct ms_call *call, int status)
     give_import(import);
     call->ipc = NULL;
     call->answered = true; /* in part by us */
-    ms_section_leave_nested(&section);
+    ms_hook_scope_leave_nested(&scope);
     return status;
 }
 

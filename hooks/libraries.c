@@ -76,7 +76,7 @@ static void map_insert(uintptr_t address, unsigned row, unsigned library)
     map_used++;
 }
 
-static const char *node_name(enum ms_node node)
+static const char *node_name(enum ms_version_node node)
 {
     static const char *const names[MS_NODE_COUNT] = {"",
 #define MS_NODE(tag, name, unused) name,
@@ -87,7 +87,7 @@ static const char *node_name(enum ms_node node)
     return names[node];
 }
 
-bool ms_is_of_node(const struct ms_elf *elf, enum ms_node node)
+bool ms_is_of_node(const struct ms_elf *elf, enum ms_version_node node)
 {
     return node == MS_NODE_NONE || (elf->soname && ms_elf_same_name(elf->soname, node_name(node))) ||
            ms_elf_has_version(elf, node_name(node));
@@ -97,7 +97,7 @@ static uint32_t nodes_of(const struct ms_elf *elf)
 {
     uint32_t nodes = 0;
 
-    for (enum ms_node node = MS_NODE_NONE; node < MS_NODE_COUNT; node++)
+    for (enum ms_version_node node = MS_NODE_NONE; node < MS_NODE_COUNT; node++)
         nodes |= (uint32_t)ms_is_of_node(elf, node) << node;
     return nodes;
 }
@@ -191,7 +191,7 @@ static int scan_object(struct dl_phdr_info *info, size_t size, void *arg)
         if (ms_defines_anchors(&elf, api))
             note_library(info, &elf, api);
     }
-    ms_unseen_look_at(&elf);
+    ms_unknown_look_at(&elf);
     return 0;
 }
 

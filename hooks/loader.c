@@ -120,7 +120,7 @@ bool ms_loader_has_vendor(void)
     return false;
 }
 
-uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node)
+uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_version_node node)
 {
     const struct r_debug *state = loader_state();
     struct ms_elf elf;

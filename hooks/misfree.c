@@ -1,6 +1,6 @@
 /* misfree.c - see misfree.h.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no allocation. */
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. */
 #include "hooks/misfree.h"
 
 #include "hooks/graph_memory.h"
@@ -9,9 +9,10 @@
 #include "pool/foreign.h"
 #include "pool/pool.h"
 
-static void count(const struct ms_misfree *misfree, unsigned row, const void *frame, const void *caller)
+static void count(const struct ms_invalid_free *invalid_free, unsigned row, const void *frame,
+                  const void *caller)
 {
-    ms_ledger_misfree(misfree, (uint16_t)row, ms_stack_capture(frame, caller));
+    ms_ledger_invalid_free(invalid_free, (uint16_t)row, ms_stack_capture(frame, caller));
 }
 
 /* Under the name, and with the stack, of the outermost frame, whose function has not returned. */
@@ -27,9 +28,9 @@ static bool is_inside_buffer(const struct ms_call *call)
     return named(call) != call && ms_rows[named(call)->row]->class == MS_CLASS_BUFFER_FREE;
 }
 
-static void count_call(const struct ms_misfree *misfree, const struct ms_call *call)
+static void count_call(const struct ms_invalid_free *invalid_free, const struct ms_call *call)
 {
-    count(misfree, named(call)->row, named(call)->frame, named(call)->caller);
+    count(invalid_free, named(call)->row, named(call)->frame, named(call)->caller);
 }
 
 /* Somebody else has the address by now: a graph, or memory that is mapped there. */
@@ -41,23 +42,24 @@ static bool is_taken(uint64_t address)
     return ms_graph_memory_is_unknown(address) || (ms_handle_at(address, &number, &begin, &mapped) && mapped);
 }
 
-MS_NOINLINE void ms_misfree_of_call(const struct ms_call *call, enum ms_space space, uint64_t key)
+MS_NOINLINE void ms_invalid_free_of_call(const struct ms_call *call, enum ms_space space, uint64_t key)
 {
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
 
     if (key && !is_inside_buffer(call) && !(space == MS_SPACE_ADDRESS && is_taken(key)) &&
-        ms_ledger_misfree_find(space, key, false, &misfree))
-        count_call(&misfree, call);
+        ms_ledger_invalid_free_find(space, key, false, &invalid_free))
+        count_call(&invalid_free, call);
 }
 
 /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED, hipErrorNotInitialized. */
 enum { NOT_INITIALIZED = 3 };
 
-MS_NOINLINE void ms_misfree_forked(struct ms_call *call, int status)
+MS_NOINLINE void ms_invalid_free_forked(struct ms_call *call, int status)
 {
     struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
     unsigned api = ms_rows[call->row]->api;
-    struct ms_misfree refused = {.rule = MS_MISFREE_FORKED, .site = UINT32_MAX, .device = MS_DEVICE_NONE};
+    struct ms_invalid_free refused = {
+        .rule = MS_INVALID_FREE_FORKED, .site = UINT32_MAX, .device = MS_DEVICE_NONE};
 
     if (status != NOT_INITIALIZED || outer->told || !ms_init_is_forked() ||
         (api != MS_API_CUDA_DRIVER && api != MS_API_CUDA_RUNTIME && api != MS_API_HIP))
@@ -66,36 +68,37 @@ MS_NOINLINE void ms_misfree_forked(struct ms_call *call, int status)
     count_call(&refused, call);
 }
 
-MS_NOINLINE void ms_misfree_of_handle(const struct ms_call *call, uint64_t key)
+MS_NOINLINE void ms_invalid_free_of_handle(const struct ms_call *call, uint64_t key)
 {
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
 
-    if (is_inside_buffer(call) || !ms_ledger_misfree_find(MS_SPACE_HANDLE, key, true, &misfree))
+    if (is_inside_buffer(call) || !ms_ledger_invalid_free_find(MS_SPACE_HANDLE, key, true, &invalid_free))
         return;
-    misfree.given = call->args.key;
-    count_call(&misfree, call);
+    invalid_free.given = call->args.key;
+    count_call(&invalid_free, call);
 }
 
 /* Recorded by its address where the pool has it, and else as the memory that is mapped there. */
-MS_NOINLINE void ms_misfree_of_buffer(const struct ms_call *call)
+MS_NOINLINE void ms_invalid_free_of_buffer(const struct ms_call *call)
 {
     uint64_t number, begin, key = call->args.key;
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
     bool mapped;
 
     if (!key || is_inside_buffer(call))
         return;
     if (!ms_handle_at(key, &number, &begin, &mapped)) {
-        ms_misfree_of_call(call, MS_SPACE_ADDRESS, key);
+        ms_invalid_free_of_call(call, MS_SPACE_ADDRESS, key);
         return;
     }
-    if ((mapped && begin == key) || !ms_ledger_misfree_find(MS_SPACE_HANDLE, number, true, &misfree))
+    if ((mapped && begin == key) ||
+        !ms_ledger_invalid_free_find(MS_SPACE_HANDLE, number, true, &invalid_free))
         return;
-    misfree.rule = mapped ? MS_MISFREE_INTERIOR : MS_MISFREE_DOUBLE;
-    misfree.space = MS_SPACE_ADDRESS;
-    misfree.given = key;
-    misfree.begin = begin;
-    count_call(&misfree, call);
+    invalid_free.rule = mapped ? MS_INVALID_FREE_INTERIOR : MS_INVALID_FREE_DOUBLE;
+    invalid_free.space = MS_SPACE_ADDRESS;
+    invalid_free.given = key;
+    invalid_free.begin = begin;
+    count_call(&invalid_free, call);
 }
 
 /* What is live was refused for another reason: the state of the context, a capture, a stream. */
@@ -106,17 +109,17 @@ static bool is_live(uint64_t address)
     return ms_pool_find(address, &block) && block.address == address;
 }
 
-MS_NOINLINE void ms_misfree_served(const struct ms_call *outer, unsigned row, const void *frame,
-                                   const void *caller, uint64_t address)
+MS_NOINLINE void ms_invalid_free_served(const struct ms_call *outer, unsigned row, const void *frame,
+                                        const void *caller, uint64_t address)
 {
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
 
-    if (is_live(address) || !ms_ledger_misfree_find(MS_SPACE_ADDRESS, address, false, &misfree))
+    if (is_live(address) || !ms_ledger_invalid_free_find(MS_SPACE_ADDRESS, address, false, &invalid_free))
         return;
     if (outer)
-        count(&misfree, outer->row, outer->frame, outer->caller);
+        count(&invalid_free, outer->row, outer->frame, outer->caller);
     else
-        count(&misfree, row, frame, caller);
+        count(&invalid_free, row, frame, caller);
 }
 
 /* A block, as far as anybody knows it. */
@@ -130,7 +133,7 @@ struct range {
 static bool find_range(uint64_t address, struct range *range_p)
 {
     const struct ms_gpu *gpu = ms_library_driver();
-    struct ms_foreign_block buffer;
+    struct ms_external_block buffer;
     struct ms_pool_block block;
     unsigned type = 0;
     uint64_t number, first, end;
@@ -140,7 +143,7 @@ static bool find_range(uint64_t address, struct range *range_p)
     *range_p = (struct range){.device = MS_DEVICE_NONE};
     if (ms_pool_find(address, &block)) {
         *range_p = (struct range){block.address, block.granted, block.device, 0};
-    } else if (ms_foreign_find(address, &buffer)) {
+    } else if (ms_external_find(address, &buffer)) {
         *range_p = (struct range){buffer.address, buffer.granted, buffer.device, 0};
     } else if (ms_handle_span(address, &number, &first, &end)) {
         *range_p = (struct range){first, end - first, MS_DEVICE_NONE, number};
@@ -158,27 +161,27 @@ static bool find_range(uint64_t address, struct range *range_p)
 }
 
 /* Under which block it was allocated, if that is known. */
-static void name_block(struct ms_misfree *misfree, const struct range *range)
+static void name_block(struct ms_invalid_free *invalid_free, const struct range *range)
 {
-    struct ms_misfree block;
+    struct ms_invalid_free block;
 
-    misfree->begin = range->begin;
-    misfree->block_bytes = range->bytes;
-    if (!ms_ledger_misfree_find(range->number ? MS_SPACE_HANDLE : MS_SPACE_ADDRESS,
-                                range->number ? range->number : range->begin, true, &block))
+    invalid_free->begin = range->begin;
+    invalid_free->block_bytes = range->bytes;
+    if (!ms_ledger_invalid_free_find(range->number ? MS_SPACE_HANDLE : MS_SPACE_ADDRESS,
+                                     range->number ? range->number : range->begin, true, &block))
         return;
-    misfree->site = block.site;
-    misfree->device = block.device;
+    invalid_free->site = block.site;
+    invalid_free->device = block.device;
 }
 
-MS_NOINLINE uint32_t ms_misfree_of_registration(const struct ms_call *call)
+MS_NOINLINE uint32_t ms_invalid_free_of_registration(const struct ms_call *call)
 {
-    struct ms_misfree misfree = {.rule = MS_MISFREE_LEFT,
-                                 .given = call->args.key,
-                                 .begin = call->args.key,
-                                 .bytes = call->args.bytes,
-                                 .site = UINT32_MAX,
-                                 .device = MS_DEVICE_NONE};
+    struct ms_invalid_free invalid_free = {.rule = MS_INVALID_FREE_LEFT,
+                                           .given = call->args.key,
+                                           .begin = call->args.key,
+                                           .bytes = call->args.bytes,
+                                           .site = UINT32_MAX,
+                                           .device = MS_DEVICE_NONE};
     ms_stack_id stack;
     struct range range;
     uint32_t where;
@@ -186,14 +189,14 @@ MS_NOINLINE uint32_t ms_misfree_of_registration(const struct ms_call *call)
     if (named(call) != call || !call->args.key)
         return 0;
     stack = ms_stack_capture(call->frame, call->caller);
-    where = ms_ledger_misfree(&misfree, call->row, stack);
+    where = ms_ledger_invalid_free(&invalid_free, call->row, stack);
     if (!find_range(call->args.key, &range)) {
-        misfree.rule = MS_MISFREE_HOST;
-        ms_ledger_misfree(&misfree, call->row, stack);
+        invalid_free.rule = MS_INVALID_FREE_HOST;
+        ms_ledger_invalid_free(&invalid_free, call->row, stack);
     } else if (range.bytes && call->args.bytes > range.begin + range.bytes - call->args.key) {
-        misfree.rule = MS_MISFREE_BEYOND;
-        name_block(&misfree, &range);
-        ms_ledger_misfree(&misfree, call->row, stack);
+        invalid_free.rule = MS_INVALID_FREE_BEYOND;
+        name_block(&invalid_free, &range);
+        ms_ledger_invalid_free(&invalid_free, call->row, stack);
     }
     return where;
 }

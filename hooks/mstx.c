@@ -78,24 +78,24 @@ static void tell_mark(uint32_t domain, const char *message)
 /* The program's number of a range that is `theirs` to the tool. */
 static uint64_t tell_start(uint32_t domain, const char *message, uint64_t theirs)
 {
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
+    struct ms_hook_scope scope;
+    if (!ms_phases_enter(&scope))
         return theirs;
     uint64_t phase = ms_phase_begin(MS_PHASE_MSTX, domain, ms_phase_text(message));
     if (theirs)
         ms_phase_number_keep(numbers, theirs, phase);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return theirs || !phase ? theirs : phase | OURS;
 }
 
 static void tell_end(uint64_t id)
 {
-    struct ms_section section;
-    if (!id || !ms_phases_enter(&section))
+    struct ms_hook_scope scope;
+    if (!id || !ms_phases_enter(&scope))
         return;
     uint64_t phase = ms_phase_number_take(numbers, id);
     ms_phase_end(phase || !is_ours(id) ? phase : id & ~OURS);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 static void mark(const char *message, void *stream)
@@ -125,15 +125,15 @@ static void *domain_create(const char *name)
 {
     void *(*tool)(const char *) = TOOL(tool_domain, MS_MSTX_DOMAIN_CREATE_A, void *, const char *);
     void *handle = tool ? tool(name) : NULL;
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
+    struct ms_hook_scope scope;
+    if (!ms_phases_enter(&scope))
         return handle;
     uint32_t text = ms_phase_text(name);
     if (handle)
         note_domain(handle, text);
     else
         handle = (void *)(uintptr_t)(OURS | text);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return handle;
 }
 
@@ -258,7 +258,7 @@ static ms_mstx_init_t find_tool(void)
 int InitInjectionMstx(ms_mstx_tables_t tables)
 {
     struct object object = {0};
-    struct ms_section section;
+    struct ms_hook_scope scope;
     ms_mstx_init_t tool = find_tool();
     bool may_fill = tables && ms_phases_is_preloaded() && ms_init_active() && ms_thread.depth == 0;
     int status = MS_MSTX_FAIL;
@@ -270,11 +270,11 @@ int InitInjectionMstx(ms_mstx_tables_t tables)
         status = tool(tables);
     if (!may_fill || (tool && status != MS_MSTX_SUCCESS))
         return status;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     if (settle(&object)) {
         fill(&object);
         status = MS_MSTX_SUCCESS;
     }
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return status;
 }

@@ -16,7 +16,7 @@ static inline void ms_name_begin(struct ms_call *call, bool takes_stack)
         ms_call_begin(call);
         return;
     }
-    ms_section_defer(&call->section);
+    ms_hook_scope_defer(&call->scope);
     ms_guard_enter();
     ms_ledger_touch();
     call->left_recording = ms_thread.recording;
@@ -40,7 +40,7 @@ static inline void ms_name_end(struct ms_call *call, int status)
     ms_thread.outermost = call->left;
     ms_thread.recording = call->left_recording;
     ms_guard_leave();
-    ms_section_defer_no_more(&call->section);
+    ms_hook_scope_defer_no_more(&call->scope);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* no_memory.c - see no_memory.h. Runs in the program's threads, inside a section. No lock of its own, no
+/* no_memory.c - see no_memory.h. Runs in the program's threads, inside a hook scope. No lock of its own, no
  * allocation; asks the driver, in visits, what it has left. */
 #include "hooks/no_memory.h"
 
@@ -16,14 +16,14 @@ static enum ms_asked asked_by_class(unsigned class, const struct ms_args *args)
     case MS_CLASS_ALLOC_ASYNC:
     case MS_CLASS_PITCH:
     case MS_CLASS_HANDLE_CREATE:
-    case MS_CLASS_WHOLE_CREATE:
+    case MS_CLASS_RECYCLED_CREATE:
         return ms_asked_of_kind(args->kind);
     case MS_CLASS_IMPORT:
     case MS_CLASS_IPC_OPEN:
         return MS_ASKED_IMPORTED;
     case MS_CLASS_HANDLE_MAP:
     case MS_CLASS_HANDLE_UNMAP:
-    case MS_CLASS_WHOLE_MAP:
+    case MS_CLASS_RECYCLED_MAP:
         return MS_ASKED_MAPPING;
     case MS_CLASS_CONTEXT_CREATE:
     case MS_CLASS_PRIMARY_RETAIN:
@@ -114,16 +114,16 @@ MS_NOINLINE void ms_no_memory(unsigned row, const struct ms_gpu *gpu, const stru
                               const void *frame, const void *caller)
 {
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
     if (ms_thread.depth > 0 || !ms_init_active() || is_left_to_tools(row) ||
         (outer && (outer->told || ms_thread.recording)))
         return;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     ms_ledger_touch();
     if (outer)
         outer->told = true;
     remember(row, outer ? outer->row : row, gpu, args,
              outer ? stack_of(outer) : ms_stack_capture(frame, caller), frame, caller);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }

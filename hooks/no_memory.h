@@ -8,8 +8,8 @@
 
 #include "hooks/dispatch.h"
 
-/** A call has failed that has a frame; inside its section. Nothing happens where `status` says anything else,
- * or where the program's call was told of already. */
+/** A call has failed that has a frame; inside its hook scope. Nothing happens where `status` says anything
+ * else, or where the program's call was told of already. */
 void ms_no_memory_in_call(struct ms_call *call, int status);
 
 /** A call has failed that has none, with a status that says so. The stack is taken here. */

@@ -67,25 +67,25 @@ static uint32_t text_of(const struct ms_nvtx_attributes *attributes)
     }
 }
 
-/* One function for each of NVTX's: `told` is evaluated within the section, and is the answer; else that is
+/* One function for each of NVTX's: `told` is evaluated within the hook scope, and is the answer; else that is
  * `otherwise`. */
-#define TOLD(result, function, params, otherwise, told)                                                     \
-    static result function params                                                                           \
-    {                                                                                                       \
-        result answer = otherwise;                                                                          \
-        MS_PHASES_WITHIN answer = told;                                                                     \
-        return answer;                                                                                      \
+#define TOLD(result, function, params, otherwise, told)                                                      \
+    static result function params                                                                            \
+    {                                                                                                        \
+        result answer = otherwise;                                                                           \
+        MS_PHASES_WITHIN answer = told;                                                                      \
+        return answer;                                                                                       \
     }
-#define MARK(function, params, domain, text)                                                                \
-    static void function params                                                                             \
-    {                                                                                                       \
-        MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_NVTX, number_of(domain), text);                             \
+#define MARK(function, params, domain, text)                                                                 \
+    static void function params                                                                              \
+    {                                                                                                        \
+        MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_NVTX, number_of(domain), text);                              \
     }
-#define START(function, params, domain, text)                                                               \
+#define START(function, params, domain, text)                                                                \
     TOLD(uint64_t, function, params, 0, ms_phase_begin(MS_PHASE_NVTX, number_of(domain), text))
-#define PUSH(function, params, domain, text)                                                                \
+#define PUSH(function, params, domain, text)                                                                 \
     TOLD(int, function, params, -1, ms_phase_push(MS_PHASE_NVTX, number_of(domain), text))
-#define POP(function, params, domain)                                                                       \
+#define POP(function, params, domain)                                                                        \
     TOLD(int, function, params, -1, ms_phase_pop(MS_PHASE_NVTX, number_of(domain)))
 #define TEXT(function, params, text) TOLD(void *, function, params, NULL, handle_of(text))
 

@@ -1,6 +1,7 @@
 /* oom_fit.c - what would have made a request fit for which there was no memory: see oom_fit.h.
  *
- * Inside a section, with no lock held. Asks the pool, and the driver for the number of a stream. No state. */
+ * Inside a hook scope, with no lock held. Asks the pool, and the driver for the number of a stream. No
+ * state. */
 #include "hooks/oom_fit.h"
 
 #include "base/options.h"
@@ -55,7 +56,7 @@ static void fit_limit(struct ms_oom_view *view, uint64_t asked, uint64_t room, u
 /* So much more would have to be free; where the program has not so much to free, less has to be asked for. */
 static void fit_capacity(struct ms_oom_view *view, uint64_t asked, uint64_t live, uint64_t granule)
 {
-    uint64_t idle = view->parts.cached + view->parts.stranded + view->parts.limbo,
+    uint64_t idle = view->parts.cached + view->parts.stranded + view->parts.pending,
              left = (view->free + idle) / granule * granule, lacks = asked > left ? asked - left : granule;
 
     if (lacks <= live)
@@ -88,7 +89,7 @@ void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t r
     case MS_OOM_OTHER_PROCESS:
         fit_capacity(view, asked, live, granule);
         break;
-    case MS_OOM_LIMBO:
+    case MS_OOM_PENDING:
         view->fit.wait = true;
         break;
     case MS_OOM_FRAGMENTATION:

@@ -13,19 +13,20 @@
 #include "ledger/phases.h"
 
 /** Whether this call counts: not where memshim is inert, nor for a signal handler above code of ours, whose
- * ranges begin and end unseen. Then the section is entered. */
-static inline bool ms_phases_enter(struct ms_section *section)
+ * ranges begin and end unseen. Then the hook scope is entered. */
+static inline bool ms_phases_enter(struct ms_hook_scope *scope)
 {
     if (ms_thread.depth > 0 || !ms_init_active())
         return false;
-    ms_section_enter(section);
+    ms_hook_scope_enter(scope);
     return true;
 }
 
-/** What is behind it is done where this call counts, inside a section. */
-#define MS_PHASES_WITHIN                                                                                    \
-    for (struct ms_section ms_section_, *ms_in_ = ms_phases_enter(&ms_section_) ? &ms_section_ : NULL;      \
-         ms_in_; ms_section_leave(ms_in_), ms_in_ = NULL)
+/** What is behind it is done where this call counts, inside a hook scope. */
+#define MS_PHASES_WITHIN                                                                                     \
+    for (struct ms_hook_scope ms_hook_scope_,                                                                \
+         *ms_in_ = ms_phases_enter(&ms_hook_scope_) ? &ms_hook_scope_ : NULL;                                \
+         ms_in_; ms_hook_scope_leave(ms_in_), ms_in_ = NULL)
 
 /** Whether this library came before the C library. A program may inherit a variable by which an interface
  * finds its tool, and no LD_PRELOAD: then the interface alone has loaded this library, and nothing else of it

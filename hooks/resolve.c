@@ -54,8 +54,9 @@ static bool is_left_to_tools_locked(int row)
 
 static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *pointer)
 {
-    void *wrapper =
-        is_left_alone(row) || is_left_to_tools_locked(row) ? pointer : ms_slot_wrapper_locked(row, target);
+    void *wrapper = is_left_alone(row) || is_left_to_tools_locked(row)
+                        ? pointer
+                        : ms_wrapper_slot_take_locked(row, target);
 
     if (!wrapper && ms_rows[row]->class == MS_CLASS_LISTEN)
         ms_listener_unseen();
@@ -83,8 +84,8 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
         target.gpu = ms_library_bind_locked(preferred, 0, MS_NODE_NONE, false).gpu;
         answer = wrap_locked(preferred, &target, pointer);
         ms_ledger_divergent();
-    } else if (name && MS_UNLIKELY(ms_unseen_is(name, &api))) {
-        answer = ms_unseen_way_locked(pointer, name);
+    } else if (name && MS_UNLIKELY(ms_unknown_is(name, &api))) {
+        answer = ms_unknown_trampoline_locked(pointer, name);
     }
     ms_unlock(&ms_resolve_lock);
     if (answer != pointer)
@@ -137,32 +138,32 @@ void *ms_resolve_symbol(void *handle, const char *name, const char *version, con
                         enum ms_row row)
 {
     bool active = ms_init_active();
-    struct ms_section section;
+    struct ms_hook_scope scope;
     void *answer;
 
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     answer = look_up(handle, name, version, caller, row);
     if (answer && active)
         answer = wrap_symbol(row, answer);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return answer;
 }
 
 void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
     void *answer;
 
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     answer = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
     if (answer && ms_library_at_locked((uintptr_t)answer, api))
-        answer = ms_unseen_way_locked(answer, name);
+        answer = ms_unknown_trampoline_locked(answer, name);
     else if (!answer && handle == RTLD_DEFAULT && ms_library_count_locked(api) > 0)
-        ms_unseen_note(name); /* looked up where its caller alone may find it */
+        ms_unknown_note(name); /* looked up where its caller alone may find it */
     ms_unlock(&ms_resolve_lock);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return answer;
 }
 
@@ -207,17 +208,17 @@ static void site_write_locked(struct site *site, uint64_t key, const struct ms_t
     atomic_store_explicit(&site->sequence, sequence + 2, memory_order_release);
 }
 
-static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *caller, enum ms_node node,
-                                                   uint64_t key, struct site *site)
+static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *caller,
+                                                   enum ms_version_node node, uint64_t key, struct site *site)
 {
     struct ms_target target;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     bool active;
 
     if (ms_thread.depth > 0) /* a signal handler: this thread may hold the lock already */
         return ms_library_bind_lockless(row, (uintptr_t)caller, node);
     active = ms_init_active(); /* first of all, since a fork child has locks to forget */
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     ms_lock(&ms_resolve_lock);
     ms_libraries_refresh_locked();
     target = ms_library_bind_locked(row, (uintptr_t)caller, node, false);
@@ -226,11 +227,11 @@ static MS_NOINLINE struct ms_target resolve_slowly(enum ms_row row, const void *
     ms_unlock(&ms_resolve_lock);
     if (target.real && active)
         ms_ledger_route(MS_ROUTE_EXPORTED);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return target;
 }
 
-struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node)
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_version_node node)
 {
     uint64_t key = ms_resolve_key(row, caller, node);
     struct site *site = &sites[(key * 0x9e3779b97f4a7c15u >> 40) % SITES];
@@ -241,7 +242,7 @@ struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum m
 
 /* A signal handler's call finds no entry that is half written, and writes none into its middle: the key is
  * first and last, and below memshim's own code nothing is kept. */
-struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node)
+struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_version_node node)
 {
     uint32_t generation = atomic_load_explicit(&ms_resolve_generation, memory_order_acquire);
     struct ms_target target = ms_resolve_exported(row, caller, node);
@@ -265,7 +266,7 @@ struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum m
     return target;
 }
 
-bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_node node)
+bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_version_node node)
 {
     ms_resolve_and_keep(row, caller, node);
     return ms_kept_site(row)->key == ms_resolve_key(row, caller, node);

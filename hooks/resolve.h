@@ -23,13 +23,13 @@
 struct ms_library {
     uintptr_t bias;
     uintptr_t start, end; /* its segments lie between */
-    uint64_t name_hash; /* of its path: tells apart what was loaded at one address in turn */
-    uint32_t nodes;     /* a bit for each enum ms_node that calls may name it by */
-    unsigned order;     /* in the loader's list, from the latest scan */
+    uint64_t name_hash;   /* of its path: tells apart what was loaded at one address in turn */
+    uint32_t nodes;       /* a bit for each enum ms_version_node that calls may name it by */
+    unsigned order;       /* in the loader's list, from the latest scan */
     uint8_t api;
-    bool present;       /* found by the scan under way, or by the latest */
-    bool gone;          /* not found by the latest */
-    struct ms_gpu gpu;  /* of a library whose interface has a vendor (families.def) */
+    bool present;      /* found by the scan under way, or by the latest */
+    bool gone;         /* not found by the latest */
+    struct ms_gpu gpu; /* of a library whose interface has a vendor (families.def) */
 };
 
 #define MS_LIBRARIES_MAX 16
@@ -78,7 +78,7 @@ uint64_t ms_hash_text(const char *text);
 
 /** Whether calls at this version node may mean an object: it has the node, or the SONAME. Always so for
  * MS_NODE_NONE. */
-bool ms_is_of_node(const struct ms_elf *elf, enum ms_node node);
+bool ms_is_of_node(const struct ms_elf *elf, enum ms_version_node node);
 
 /* bind.c: the loader's choice, without asking it. */
 
@@ -91,11 +91,11 @@ void ms_bind_note_global(const char *file);
  * interposer that was there at the program's start, then the vendor's library that the loader chose, or would
  * have. With `dependencies_only` the one in the caller's own scope alone. `.real` is NULL when there is none.
  * Lock held. */
-struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_node node,
+struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_version_node node,
                                         bool dependencies_only);
 /** The same without any lock and without what is remembered, for a thread that may hold them: what the loader
  * has put into the caller's object, or else the first library in the order of loading. */
-struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_node node);
+struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_version_node node);
 /** The function of that name in an interposer between us and the vendor's libraries, 0 if there is none. */
 uintptr_t ms_bind_chained(enum ms_row row);
 
@@ -104,7 +104,7 @@ uintptr_t ms_bind_chained(enum ms_row row);
 /** The function behind `row` in the first library of its interface that may be meant by calls at `node`; 0 if
  * there is none. For a signal handler, in which dl_iterate_phdr may wait for the thread that it
  * interrupted. */
-uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_node node);
+uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_version_node node);
 /** Whether a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 
@@ -112,15 +112,15 @@ bool ms_loader_has_vendor(void);
 
 /** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by
  * others. Lock held. */
-void *ms_slot_wrapper_locked(enum ms_row row, const struct ms_target *target);
+void *ms_wrapper_slot_take_locked(enum ms_row row, const struct ms_target *target);
 extern struct ms_wrapped {
     struct ms_target target;
     bool of_library; /* a function of a library, as opposed to one that only a lookup knows */
-} ms_slots[MS_ROW_COUNT][MS_SLOTS];
+} ms_wrapper_slots[MS_ROW_COUNT][MS_WRAPPER_SLOTS];
 /** What wrapper `slot` of `row` calls. No lock: a slot is written before its wrapper is handed out. */
-static inline const struct ms_target *ms_slot_target(enum ms_row row, unsigned slot)
+static inline const struct ms_target *ms_wrapper_slot_target(enum ms_row row, unsigned slot)
 {
-    return &ms_slots[row][slot].target;
+    return &ms_wrapper_slots[row][slot].target;
 }
 
 /* resolve.c */
@@ -134,10 +134,10 @@ void *ms_resolve_symbol(void *handle, const char *name, const char *version, con
 void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached
  * by call site. */
-struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_node node);
+struct ms_target ms_resolve_exported(enum ms_row row, const void *caller, enum ms_version_node node);
 /** Changes with whatever makes void what was remembered of call sites. */
 extern MS_HIDDEN _Atomic uint32_t ms_resolve_generation;
-static inline uint64_t ms_resolve_key(enum ms_row row, const void *caller, enum ms_node node)
+static inline uint64_t ms_resolve_key(enum ms_row row, const void *caller, enum ms_version_node node)
 {
     return (uint64_t)node << 58 ^ (uint64_t)row << 48 ^ (uintptr_t)caller;
 }
@@ -148,8 +148,8 @@ struct ms_kept_site {
     uint64_t key; /* 0: none; a call site has an address */
     struct ms_target target;
     uint32_t generation;
-    /* calls to this target may be hits (direct.h) while ms_unusual_now() says that, 0: never; and end in that
-     * driver */
+    /* calls to this target may be hits (direct.h) while ms_slow_path_now() says that, 0: never; and end in
+     * that driver */
     uint64_t word;
     const struct ms_gpu *driver;
 };
@@ -168,8 +168,8 @@ static inline struct ms_kept_site *ms_kept_site_mine(enum ms_row row)
 }
 /** Whether what is kept for the row is of this call site, by now: not below memshim's own code, nor without a
  * function. */
-bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_node node);
-static MS_INLINE bool ms_resolve_keeps(enum ms_row row, const void *caller, enum ms_node node)
+bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_version_node node);
+static MS_INLINE bool ms_resolve_keeps(enum ms_row row, const void *caller, enum ms_version_node node)
 {
     return MS_LIKELY(ms_kept_site(row)->key == ms_resolve_key(row, caller, node)) ||
            ms_resolve_keep(row, caller, node);
@@ -180,9 +180,10 @@ static MS_INLINE bool ms_resolve_kept_is(enum ms_row row, const struct ms_target
     return ms_kept_site(row)->target.real == target->real;
 }
 /** Asks, and keeps the answer. */
-struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_node node);
+struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_version_node node);
 /** The same as ms_resolve_exported, by what is kept. */
-static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller, enum ms_node node)
+static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller,
+                                                  enum ms_version_node node)
 {
     const struct ms_kept_site *kept = ms_kept_site(row);
 

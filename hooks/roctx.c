@@ -10,8 +10,8 @@ static struct ms_phase_number numbers[MS_PHASE_OPENS];
 
 void ms_phase_tell(enum ms_class class, const struct ms_args *args, uint64_t answer)
 {
-    struct ms_section section;
-    if (!ms_phases_enter(&section))
+    struct ms_hook_scope scope;
+    if (!ms_phases_enter(&scope))
         return;
     if (class == MS_CLASS_PHASE_MARK)
         ms_phase_mark(MS_PHASE_ROCTX, 0, ms_phase_text(args->name));
@@ -23,7 +23,7 @@ void ms_phase_tell(enum ms_class class, const struct ms_args *args, uint64_t ans
         ms_phase_end(ms_phase_number_take(numbers, args->key));
     else if (class == MS_CLASS_PHASE_BEGIN && answer)
         ms_phase_number_keep(numbers, answer, ms_phase_begin(MS_PHASE_ROCTX, 0, ms_phase_text(args->name)));
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 #define MS_FAMILY MS_API_ROCTX

@@ -1,8 +1,8 @@
 /* serve.c - a request and a free that the pool answers.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no allocation. The way of a hit: the
- * section, the driver's answer to "which context?", the pool, the record. A call nested in a runtime's hook
- * is recorded under that hook's name and stack. */
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. The way of a hit:
+ * the hook scope, the driver's answer to "which context?", the pool, the record. A call nested in a runtime's
+ * hook is recorded under that hook's name and stack. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -100,18 +100,18 @@ bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *fr
     const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     uint64_t context, *out = (uint64_t *)(uintptr_t)args->out;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     bool served;
     int device;
 
     if (!out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters())
         return false;
-    enter(&section, outer);
+    enter(&scope, outer);
     served = is_served(target->gpu, &context, &device) &&
              ask_pool(&request, outer, context, device, out, status_p);
     if (served && *status_p != 0)
         *out = 0; /* as vendors leave it where they refuse (docs/hardware.md, 5.23) */
-    leave(&section, outer);
+    leave(&scope, outer);
     return served;
 }
 
@@ -121,14 +121,14 @@ bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *fr
     struct request request = {row, target->gpu, frame, caller, args->bytes, 0, 0};
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     uint64_t context, multiple, pitch, *out = (uint64_t *)(uintptr_t)args->out;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     bool served = false;
     int device;
 
     if (!out || !args->pitch || !args->width || !args->height || args->width > UINT64_MAX / 4 ||
         (outer && ms_thread.recording) || !ms_serve_matters())
         return false;
-    enter(&section, outer);
+    enter(&scope, outer);
     if (is_served(target->gpu, &context, &device) &&
         (multiple = ms_serve_pitch(target->gpu, context, device, (unsigned)args->flags)) != 0) {
         pitch = (args->width + multiple - 1) / multiple * multiple;
@@ -137,7 +137,7 @@ bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *fr
         if (served && *status_p == 0)
             *(uint64_t *)(uintptr_t)args->pitch = pitch;
     }
-    leave(&section, outer);
+    leave(&scope, outer);
     return served;
 }
 
@@ -165,7 +165,7 @@ static MS_INLINE int free_served(struct ms_pool_block *block, const struct ms_ca
 {
     int status;
 
-    ms_ledger_unserve(block->ticket, block->address, NULL);
+    ms_ledger_unserve(block->record_id, block->address, NULL);
     if (ms_uses_wanted())
         ms_serve_note_free(block->address, outer, frame, caller);
     if (MS_UNLIKELY(block->pinned))
@@ -209,23 +209,23 @@ bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *fra
     uint64_t address = args->key;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     enum ms_pool_verdict verdict;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block block;
     struct ms_pool_wait wait;
     bool served, waits;
 
     if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && drop(address, status_p);
-    enter(&section, outer);
+    enter(&scope, outer);
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block, outer, frame, caller);
     else if (verdict == MS_POOL_REFUSED)
-        ms_misfree_served(outer, row, frame, caller, address);
+        ms_invalid_free_served(outer, row, frame, caller, address);
     waits = verdict == MS_POOL_SERVED && MS_UNLIKELY(block.over) && ms_pool_wait_begin(&block, &wait);
     if (served)
         count(outer, target->gpu, row, *status_p, 0);
-    leave(&section, outer);
+    leave(&scope, outer);
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
     return served;
@@ -236,7 +236,7 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
 {
     uint64_t address = args->key;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_pool_block block;
 
     if (!address || !ms_serve_matters())
@@ -247,7 +247,7 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
     }
     if (!ms_pool_owns(address))
         return false;
-    enter(&section, outer);
+    enter(&scope, outer);
     *status_p = CUDA_ERROR_INVALID_VALUE;
     if (ms_pool_find(address, &block) && block.address == address)
         *status_p = ms_pool_order_after(target->gpu, args->stream, block.context);
@@ -255,9 +255,9 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
         block.in_order = true;
         *status_p = free_served(&block, outer, frame, caller);
     } else {
-        ms_misfree_served(outer, row, frame, caller, address);
+        ms_invalid_free_served(outer, row, frame, caller, address);
     }
     count(outer, target->gpu, row, *status_p, 0);
-    leave(&section, outer);
+    leave(&scope, outer);
     return true;
 }

@@ -78,7 +78,7 @@ static inline bool ms_serve_context_is_ordinary(uint64_t handle)
                      !ms_captures_in(handle));
 }
 /** Whether this context is served. The first call for a context checks that the driver does what the pool
- * builds on. Inside a section. */
+ * builds on. Inside a hook scope. */
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);
 /** The driver's rule for pitched rows in this context, the current one, on `device`: a row takes the next
  * multiple. 0 if it is not that simple, or not known yet. */
@@ -99,7 +99,7 @@ static inline bool ms_serve_any_down(void)
     return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
 }
 /** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need
- * goes back. Inside a section, no lock held. */
+ * goes back. Inside a hook scope, no lock held. */
 extern MS_HIDDEN _Atomic uint32_t ms_serve_rests;
 void ms_serve_rested(void);
 static inline void ms_serve_see_to_rest(void)
@@ -130,7 +130,7 @@ struct ms_oom_asked {
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked);
 
 /** Before the vendor is asked for memory that is not served: what the pool keeps goes back as far as the
- * program would have had that to itself natively. In a section; calls the vendor. */
+ * program would have had that to itself natively. In a hook scope; calls the vendor. */
 void ms_serve_before_growth(const struct ms_call *call);
 /** The driver has refused a call for want of memory. True if some was given back, and it is
  * worth asking again: until it is false, or the driver has some. `room` is zeroed before the first time. */
@@ -167,8 +167,8 @@ static inline void ms_serve_expect_free(uint64_t address)
         ms_ledger_expect(ms_pool_expect_free(address));
 }
 
-/* serve_wait.c: the free, which has its answer, waits until there is less in limbo. Not inside a section: the
- * program's signal handlers may free meanwhile. */
+/* serve_wait.c: the free, which has its answer, waits until there is less pending. Not inside a hook scope:
+ * the program's signal handlers may free meanwhile. */
 void ms_serve_wait(const struct ms_pool_wait *wait);
 
 static inline bool ms_serve_nothing(unsigned row, const struct ms_target *target, const void *frame,

@@ -1,8 +1,8 @@
 /* serve_call.h - what every call that the pool answers does before and after: for serve.c and serve_stream.c
  * alone.
  *
- * Floor 3. A section around it, one event in the record, under the name and with the stack of the outermost
- * frame. */
+ * Floor 3. A hook scope around it, one event in the record, under the name and with the stack of the
+ * outermost frame. */
 #ifndef MS_HOOKS_SERVE_CALL_H
 #define MS_HOOKS_SERVE_CALL_H
 
@@ -14,25 +14,25 @@
 #include "pool/pool.h"
 
 /* Inside a runtime's hook cancellation is deferred already. */
-static MS_INLINE void enter(struct ms_section *section, const struct ms_call *outer)
+static MS_INLINE void enter(struct ms_hook_scope *scope, const struct ms_call *outer)
 {
     if (outer) {
-        ms_section_enter_nested(section);
+        ms_hook_scope_enter_nested(scope);
     } else {
-        ms_section_enter_brief(section);
+        ms_hook_scope_enter_brief(scope);
         ms_ledger_touch();
     }
 }
 
 /* The record has asked for the time meanwhile. A rest is seen to at once: after this call the program may
  * give the device work. */
-static MS_INLINE void leave(struct ms_section *section, const struct ms_call *outer)
+static MS_INLINE void leave(struct ms_hook_scope *scope, const struct ms_call *outer)
 {
     ms_serve_see_to_rest();
     if (outer)
-        ms_section_leave_nested(section);
+        ms_hook_scope_leave_nested(scope);
     else
-        ms_section_leave_brief(section);
+        ms_hook_scope_leave_brief(scope);
 }
 
 /* The program has its answer: count the call, which is the outermost frame's if there is one. */
@@ -93,7 +93,7 @@ static MS_INLINE void record(const struct request *request, struct ms_call *oute
                                                 .api = outer ? outer->row : (uint16_t)request->row,
                                                 .stack = stack_of(request, outer)};
 
-    ms_pool_set_ticket(given, ms_ledger_serve(&block));
+    ms_pool_set_record_id(given, ms_ledger_serve(&block));
 }
 
 #endif

@@ -224,7 +224,7 @@ void ms_serve_status(uint64_t handle, int status)
         ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays",
                       status);
         atomic_store_explicit(&ms_serve_one_is_down, true, memory_order_relaxed);
-        ms_unusual_set(MS_UNUSUAL_SERVICE);
+        ms_slow_path_set(MS_SLOW_PATH_SERVICE);
         ms_pool_stand_down(handle, "its context shows an error that stays");
     }
 }

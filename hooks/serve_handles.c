@@ -24,16 +24,16 @@ struct device {
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
 static struct device devices[MS_DEVICES_MAX];
 
-bool ms_whole_key_of(const struct ms_call *call, struct ms_whole_key *key_p)
+bool ms_recycled_key_of(const struct ms_call *call, struct ms_recycled_key *key_p)
 {
     if (!call->args.flags || !call->gpu || !call->gpu->vendor || !call->gpu->vendor->handle_free ||
         call->args.device < 0 || call->args.device >= MS_DEVICES_MAX || !ms_serve_is_on())
         return false;
-    *key_p = (struct ms_whole_key){call->gpu, call->args.flags, call->args.bytes, call->args.device};
+    *key_p = (struct ms_recycled_key){call->gpu, call->args.flags, call->args.bytes, call->args.device};
     return true;
 }
 
-int ms_whole_fill(const struct ms_call *call)
+int ms_recycled_fill(const struct ms_call *call)
 {
     int64_t poison = ms_option_int(MS_OPT_POISON);
 
@@ -44,7 +44,7 @@ int ms_whole_fill(const struct ms_call *call)
 
 /* --- figures --- */
 
-static struct ms_segment_record segment_of(const struct ms_whole *whole)
+static struct ms_segment_record segment_of(const struct ms_recycled *whole)
 {
     return (struct ms_segment_record){.address = whole->place,
                                       .bytes = whole->key.bytes,
@@ -94,7 +94,7 @@ static void count(int device, enum change change, uint64_t bytes)
 
 /* --- giving back --- */
 
-static void give_back(const struct ms_whole *whole)
+static void give_back(const struct ms_recycled *whole)
 {
     ms_ledger_segment_removed(whole->place);
     whole->key.gpu->vendor->handle_free(whole->key.gpu, whole->thing);
@@ -105,21 +105,21 @@ static void give_back(const struct ms_whole *whole)
  * way (ms_room_make): so that is said before it is taken out. */
 static bool evict(int device, uint64_t *bytes_p)
 {
-    struct ms_whole whole;
+    struct ms_recycled whole;
 
-    if (!ms_whole_bytes(device))
+    if (!ms_recycled_bytes(device))
         return false;
-    ms_returns_begin(device);
-    bool found = ms_whole_evict(device, &whole);
+    ms_driver_frees_begin(device);
+    bool found = ms_recycled_evict(device, &whole);
     if (found) {
         give_back(&whole);
         *bytes_p += whole.key.bytes;
     }
-    ms_returns_end(device);
+    ms_driver_frees_end(device);
     return found;
 }
 
-uint64_t ms_whole_give_back(int device)
+uint64_t ms_recycled_give_back(int device)
 {
     uint64_t bytes = 0;
 
@@ -133,11 +133,11 @@ uint64_t ms_whole_give_back(int device)
     return bytes;
 }
 
-void ms_whole_device_ending(const struct ms_gpu *gpu, int index)
+void ms_recycled_device_ending(const struct ms_gpu *gpu, int index)
 {
     for (int i = 0; gpu && gpu->vendor && i < ms_device_count(gpu->vendor->maker); i++) {
         if (index < 0 || i == index)
-            ms_whole_give_back(ms_gpu_device(gpu, i));
+            ms_recycled_give_back(ms_gpu_device(gpu, i));
     }
 }
 
@@ -164,7 +164,7 @@ static void keep_bound(const struct ms_gpu *gpu, int device)
 {
     uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), gone = 0;
 
-    while (ms_whole_bytes(device) > keep && evict(device, &gone))
+    while (ms_recycled_bytes(device) > keep && evict(device, &gone))
         ;
 }
 
@@ -172,7 +172,7 @@ static void keep_bound(const struct ms_gpu *gpu, int device)
 
 static _Atomic bool rested;
 
-void ms_whole_rested(void)
+void ms_recycled_rested(void)
 {
     atomic_store_explicit(&rested, true, memory_order_relaxed);
 }
@@ -184,13 +184,13 @@ static void rest_device(const struct ms_gpu *gpu, int device)
                         : 0,
              most = ms_pool_rest_allowance(ms_ledger_live(device)) + keep, gone = 0;
 
-    while (ms_whole_bytes(device) > most && evict(device, &gone))
+    while (ms_recycled_bytes(device) > most && evict(device, &gone))
         ;
 }
 
 /* Seen to in a call of the vendor's own, whose devices they are. Nothing is under way in what waits, so
  * nothing is waited for. */
-void ms_whole_end_rest(const struct ms_gpu *gpu)
+void ms_recycled_end_rest(const struct ms_gpu *gpu)
 {
     ms_serve_see_to_rest();
     if (MS_LIKELY(!atomic_load_explicit(&rested, memory_order_relaxed)) ||
@@ -198,7 +198,7 @@ void ms_whole_end_rest(const struct ms_gpu *gpu)
         return;
     for (int i = 0; i < ms_device_count(gpu->vendor->maker); i++) {
         int device = ms_gpu_device(gpu, i);
-        if (device >= 0 && ms_whole_bytes(device))
+        if (device >= 0 && ms_recycled_bytes(device))
             rest_device(gpu, device);
     }
 }
@@ -227,22 +227,22 @@ static bool is_beyond_limit(const struct ms_call *call)
 
     if (limit == UINT64_MAX)
         return false;
-    if (live + ms_whole_bytes(device) + call->args.bytes > limit)
-        ms_whole_give_back(device);
+    if (live + ms_recycled_bytes(device) + call->args.bytes > limit)
+        ms_recycled_give_back(device);
     return live + call->args.bytes > limit;
 }
 
-void ms_whole_create_begin(struct ms_call *call)
+void ms_recycled_create_begin(struct ms_call *call)
 {
-    struct ms_whole_key key;
-    struct ms_whole whole;
+    struct ms_recycled_key key;
+    struct ms_recycled whole;
     uint64_t context;
 
     /* Without a context the vendor refuses, whatever waits here. */
-    if (!call->args.out || !call->args.bytes || !ms_whole_key_of(call, &key) ||
+    if (!call->args.out || !call->args.bytes || !ms_recycled_key_of(call, &key) ||
         ms_gpu_current(call->gpu, &context) < 0)
         return;
-    if (ms_whole_take(&key, &whole)) {
+    if (ms_recycled_take(&key, &whole)) {
         ms_ledger_segment_removed(whole.place);
         count(key.device, TAKEN, key.bytes);
         *(uint64_t *)(uintptr_t)call->args.out = whole.thing;
@@ -252,29 +252,29 @@ void ms_whole_create_begin(struct ms_call *call)
     }
 }
 
-void ms_whole_create_end(struct ms_call *call, int status)
+void ms_recycled_create_end(struct ms_call *call, int status)
 {
-    struct ms_whole_key key;
+    struct ms_recycled_key key;
 
     if (status != 0)
         return;
     ms_handle_created(call);
-    if (!call->answered && ms_whole_key_of(call, &key))
+    if (!call->answered && ms_recycled_key_of(call, &key))
         count(key.device, MISSED, key.bytes);
 }
 
-void ms_whole_refuse(struct ms_call *call)
+void ms_recycled_refuse(struct ms_call *call)
 {
-    if (call->args.key && ms_whole_has(call->args.key))
+    if (call->args.key && ms_recycled_has(call->args.key))
         answer(call, call->gpu->vendor->unknown_handle);
 }
 
-void ms_whole_release_begin(struct ms_call *call)
+void ms_recycled_release_begin(struct ms_call *call)
 {
-    struct ms_whole whole = {.thing = call->args.key};
+    struct ms_recycled whole = {.thing = call->args.key};
     struct ms_segment_record segment;
 
-    ms_whole_refuse(call);
+    ms_recycled_refuse(call);
     if (call->answered)
         return;
     call->found = ms_handle_recycle(call, &whole.key);
@@ -282,11 +282,11 @@ void ms_whole_release_begin(struct ms_call *call)
         ms_handle_release_begin(call);
         return;
     }
-    whole.place = ms_whole_place(whole.key.bytes);
+    whole.place = ms_recycled_place(whole.key.bytes);
     segment = segment_of(&whole);
     ms_ledger_segment_added(&segment);
     count(whole.key.device, PUT, whole.key.bytes);
-    if (ms_whole_put(&whole)) {
+    if (ms_recycled_put(&whole)) {
         serve(call);
         keep_bound(whole.key.gpu, whole.key.device);
     } else { /* the record has forgotten it, and the vendor gets it */
@@ -295,7 +295,7 @@ void ms_whole_release_begin(struct ms_call *call)
     }
 }
 
-void ms_whole_release_end(struct ms_call *call, int status)
+void ms_recycled_release_end(struct ms_call *call, int status)
 {
     if (call->answered && status != 0)
         ms_handle_release_refused(call);
@@ -303,19 +303,19 @@ void ms_whole_release_end(struct ms_call *call, int status)
         ms_handle_release_end(call, status);
 }
 
-void ms_whole_map_begin(struct ms_call *call)
+void ms_recycled_map_begin(struct ms_call *call)
 {
-    ms_whole_refuse(call);
+    ms_recycled_refuse(call);
     if (!call->answered)
         ms_handle_map_begin(call);
 }
 
-void ms_whole_map_end(struct ms_call *call, int status)
+void ms_recycled_map_end(struct ms_call *call, int status)
 {
     ms_handle_map_end(call, status);
 }
 
-void ms_whole_share_end(struct ms_call *call, int status)
+void ms_recycled_share_end(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_handle_pin(call);
@@ -323,19 +323,19 @@ void ms_whole_share_end(struct ms_call *call, int status)
 
 /* --- all of it at one moment, for the report --- */
 
-bool ms_whole_stop(unsigned timeout_ms)
+bool ms_recycled_stop(unsigned timeout_ms)
 {
     if (!ms_lock_within(&lock, timeout_ms))
         return false;
-    if (ms_whole_hold(timeout_ms))
+    if (ms_recycled_hold(timeout_ms))
         return true;
     ms_unlock(&lock);
     return false;
 }
 
-void ms_whole_go(void)
+void ms_recycled_go(void)
 {
-    ms_whole_let_go();
+    ms_recycled_let_go();
     ms_unlock(&lock);
 }
 
@@ -343,7 +343,7 @@ struct waiting {
     uint64_t bytes, largest;
 };
 
-static void add_waiting(void *arg, const struct ms_whole *whole)
+static void add_waiting(void *arg, const struct ms_recycled *whole)
 {
     struct waiting *waiting = (struct waiting *)arg + whole->key.device;
 
@@ -352,15 +352,15 @@ static void add_waiting(void *arg, const struct ms_whole *whole)
 }
 
 /* A thread may be between counting a handle and putting it where it waits: what waits is true. */
-void ms_whole_tell_figures(void)
+void ms_recycled_tell_figures(void)
 {
-    struct waiting *waiting = ms_spare_take();
-    _Static_assert(MS_DEVICES_MAX * sizeof(*waiting) <= MS_SPARE_BUFFER_BYTES, "they lie in a buffer");
+    struct waiting *waiting = ms_aux_stack_take();
+    _Static_assert(MS_DEVICES_MAX * sizeof(*waiting) <= MS_AUX_STACK_BUFFER_BYTES, "they lie in a buffer");
 
     if (!waiting)
         return;
     memset(waiting, 0, MS_DEVICES_MAX * sizeof(*waiting));
-    ms_whole_each(add_waiting, waiting);
+    ms_recycled_each(add_waiting, waiting);
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         struct ms_pool_record record = devices[i].record;
         if (!record.served_frees && !record.misses && !waiting[i].bytes)
@@ -373,10 +373,10 @@ void ms_whole_tell_figures(void)
         }
         ms_ledger_tell_pool(i, &record);
     }
-    ms_spare_give(waiting);
+    ms_aux_stack_give(waiting);
 }
 
-static void tell_piece(void *arg, const struct ms_whole *whole)
+static void tell_piece(void *arg, const struct ms_recycled *whole)
 {
     const struct ms_segment_record segment = segment_of(whole);
     const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
@@ -385,14 +385,14 @@ static void tell_piece(void *arg, const struct ms_whole *whole)
     ms_ledger_tell_piece(&segment, &piece);
 }
 
-void ms_whole_tell_pieces(void)
+void ms_recycled_tell_pieces(void)
 {
-    ms_whole_each(tell_piece, NULL);
+    ms_recycled_each(tell_piece, NULL);
 }
 
-void ms_whole_forget(void)
+void ms_recycled_forget(void)
 {
-    ms_whole_reset();
+    ms_recycled_reset();
     atomic_store_explicit(&rested, false, memory_order_relaxed);
     ms_lock_reset(&lock);
     memset(devices, 0, sizeof(devices));

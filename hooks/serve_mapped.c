@@ -21,28 +21,28 @@ bool ms_serve_HANDLE_RETAIN(unsigned row, const struct ms_target *target, const 
                             const void *caller, const struct ms_args *args, int *status_p)
 {
     CUmemGenericAllocationHandle handle = 0;
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
     (void)row, (void)frame, (void)caller;
     if (!args->out || !is_the_pools(args->key))
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     *status_p = (int)((CUresult(*)(CUmemGenericAllocationHandle *, void *))target->real)(
         &handle, (void *)(uintptr_t)MS_NOWHERE);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }
 
 bool ms_serve_HANDLE_UNMAP(unsigned row, const struct ms_target *target, const void *frame,
                            const void *caller, const struct ms_args *args, int *status_p)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
     (void)row, (void)frame, (void)caller;
     if (!is_the_pools(args->given))
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     *status_p = (int)((CUresult(*)(CUdeviceptr, size_t))target->real)(MS_NOWHERE, args->bytes);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }

@@ -2,7 +2,7 @@
  *
  * The driver makes, checks, changes and ends them; the pool (src/pool/mempool.c) is told what it must know.
  * Two attributes are answered here, since the driver believes that all that was taken for later is in use. No
- * lock, no allocation; inside a section. */
+ * lock, no allocation; inside a hook scope. */
 #include "hooks/answer.h"
 
 #include <stdatomic.h>
@@ -43,10 +43,10 @@ void ms_serve_mempool_set(const struct ms_args *args)
         return;
     switch ((int)args->flags) {
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-        ms_mempool_set(args->key, MS_MEMPOOL_OPPORTUNISTIC, (uint64_t)*(const int *)args->out);
+        ms_mempool_set(args->key, MS_MEMPOOL_OPPORTUNISTIC, (uint64_t) * (const int *)args->out);
         break;
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
-        ms_mempool_set(args->key, MS_MEMPOOL_INTERNAL, (uint64_t)*(const int *)args->out);
+        ms_mempool_set(args->key, MS_MEMPOOL_INTERNAL, (uint64_t) * (const int *)args->out);
         break;
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         ms_mempool_set(args->key, MS_MEMPOOL_THRESHOLD, *(const cuuint64_t *)args->out);
@@ -67,12 +67,12 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
     get_func_t vendor = (get_func_t)target->real;
     bool high = args->flags == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
     struct ms_mempool_use use;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     cuuint64_t now = 0;
 
     if ((args->flags != CU_MEMPOOL_ATTR_USED_MEM_CURRENT && !high) || !ms_serve_matters())
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     *status_p = (int)vendor((CUmemoryPool)(uintptr_t)args->key, (CUmemPool_attribute)args->flags,
                             (void *)(uintptr_t)args->out);
     if (*status_p == 0 && ms_mempool_use(args->key, &use) && (use.held || use.high)) {
@@ -84,6 +84,6 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
         now = now > use.held ? now - use.held : 0;
         *(cuuint64_t *)(uintptr_t)args->out = now + (high ? use.high : use.used);
     }
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return true;
 }

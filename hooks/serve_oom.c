@@ -1,12 +1,12 @@
 /* serve_oom.c - why there was no memory.
  *
- * Asks the pool and the driver; inside a section, with no lock held, behind ms_balance_look: what the driver
- * took for itself may not have been seen before. Which causes there are depends on what was asked for
+ * Asks the pool and the driver; inside a hook scope, with no lock held, behind ms_balance_look: what the
+ * driver took for itself may not have been seen before. Which causes there are depends on what was asked for
  * (ledger/oom.def). Of the device's memory it is the first that holds:
  *   limit           the pool refused, as MEMSHIM_LIMIT leaves less
  *   capacity        the device could not hold it beside what is live, however that lay
  *   driver          the driver has as much, and refused
- *   limbo           what was freed and may still be in use would have been enough
+ *   the pending list           what was freed and may still be in use would have been enough
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
 #include "hooks/balance.h"
@@ -40,8 +40,8 @@ static enum ms_oom_cause cause_on_device(const struct ms_oom_view *view, int dev
         return MS_OOM_CAPACITY;
     if (view->free >= ms_oom_whole(device, bytes))
         return MS_OOM_DRIVER;
-    if (view->free + idle < bytes && view->free + idle + view->parts.limbo >= bytes)
-        return MS_OOM_LIMBO;
+    if (view->free + idle < bytes && view->free + idle + view->parts.pending >= bytes)
+        return MS_OOM_PENDING;
     if (view->free + idle >= bytes)
         return MS_OOM_FRAGMENTATION;
     return MS_OOM_OTHER_PROCESS;
@@ -88,7 +88,7 @@ static void look_at_device(struct ms_oom_view *view, const struct ms_gpu *gpu, i
     if (ms_serve_is_on()) {
         ms_pool_figures(device, &figures);
         view->reserved = figures.reserved_bytes;
-        view->limbo = figures.parts.limbo;
+        view->pending = figures.parts.pending;
         view->largest_free = figures.largest_free_bytes;
     }
     if (ms_gpu_current(gpu, &context) == device) {
@@ -151,7 +151,7 @@ static bool needs_room(unsigned class, const struct ms_args *args)
     case MS_CLASS_ALLOC_ASYNC:
     case MS_CLASS_PITCH:
     case MS_CLASS_HANDLE_CREATE:
-    case MS_CLASS_WHOLE_CREATE:
+    case MS_CLASS_RECYCLED_CREATE:
         return args->kind != MS_KIND_PINNED && args->kind != MS_KIND_REGISTERED &&
                args->kind != MS_KIND_IMPORTED;
     case MS_CLASS_STATUS:
@@ -167,7 +167,7 @@ static int device_of(unsigned class, const struct ms_gpu *gpu, const struct ms_a
 {
     uint64_t context;
 
-    if (class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_WHOLE_CREATE ||
+    if (class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_RECYCLED_CREATE ||
         class == MS_CLASS_CONTEXT_CREATE || class == MS_CLASS_PRIMARY_RETAIN || class == MS_CLASS_GRAPH_NODE)
         return args->device < MS_DEVICES_MAX ? args->device : MS_DEVICE_NONE;
     return ms_gpu_current(gpu, &context);
@@ -195,20 +195,20 @@ bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_
                         struct ms_room *room)
 {
     unsigned class = ms_rows[row]->class;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     bool made;
     int device;
 
     if (!ms_families[ms_rows[row]->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on() ||
         !needs_room(class, args))
         return false;
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     device = device_of(class, gpu, args);
     if (!could_hold(gpu, device, args->bytes, 0))
         device = MS_DEVICE_NONE;
-    made = device >= 0 && ms_whole_give_back(device) > 0;
+    made = device >= 0 && ms_recycled_give_back(device) > 0;
     if (device >= 0)
         made |= ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
     return made;
 }

@@ -2,7 +2,7 @@
  * record.
  *
  * Owns the policy and the observer, which the pool reads from then on. The observer runs in the program's
- * threads, inside a section, with no lock held; it takes the record's locks only. */
+ * threads, inside a hook scope, with no lock held; it takes the record's locks only. */
 #include "hooks/serve.h"
 
 #include <stdatomic.h>
@@ -31,14 +31,14 @@ _Atomic uint32_t ms_serve_rests;
 bool ms_serve_strictly;
 
 /* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It
- * bounds the memory that limbo takes of such a program, and how often its frees wait. */
-#define LIMBO_LEAST_BYTES ((uint64_t)32 << 20)
+ * bounds the memory that the pending list takes of such a program, and how often its frees wait. */
+#define PENDING_LEAST_BYTES ((uint64_t)32 << 20)
 
 static uint64_t limbo_of(uint64_t live_bytes)
 {
     uint64_t bytes = ms_option_size(MS_OPT_LIMBO, live_bytes);
 
-    return ms_option_is_percent(MS_OPT_LIMBO) && bytes < LIMBO_LEAST_BYTES ? LIMBO_LEAST_BYTES : bytes;
+    return ms_option_is_percent(MS_OPT_LIMBO) && bytes < PENDING_LEAST_BYTES ? PENDING_LEAST_BYTES : bytes;
 }
 
 static uint64_t size_of(char option, uint64_t total_bytes)
@@ -65,7 +65,7 @@ struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts)
 {
     return (struct ms_parts){.requested = parts->requested,
                              .rounding = parts->rounding,
-                             .limbo = parts->limbo,
+                             .pending = parts->pending,
                              .cached = parts->cached,
                              .stranded = parts->stranded,
                              .pinned = parts->pinned};
@@ -78,7 +78,7 @@ static struct ms_pool_record record_of(const struct ms_pool_figures *f)
         .peak_reserved_bytes = f->peak_reserved_bytes,
         .parts = ms_serve_parts(&f->parts),
         .peak_parts = ms_serve_parts(&f->peak_parts),
-        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_RUN], f->hits[MS_TIER_SINGLE]},
+        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_EXTENT], f->hits[MS_TIER_DEDICATED]},
         .misses = f->misses,
         .limbo_waits = f->limbo_waits,
         .trims = f->trims,
@@ -99,34 +99,35 @@ static void tell_figures(int device, const struct ms_pool_figures *f)
     ms_balance_grew(device);
 }
 
-static struct ms_flow_record flow_of(const struct ms_stream_figures *f)
+static struct ms_stream_arena_record flow_of(const struct ms_stream_figures *f)
 {
-    return (struct ms_flow_record){.pool = f->pool,
-                                   .stream = f->stream,
-                                   .reserved_bytes = f->figures.reserved_bytes,
-                                   .live_bytes = f->figures.parts.requested,
-                                   .limbo_bytes = f->away_bytes,
-                                   .largest_free_bytes = f->figures.largest_free_bytes,
-                                   .hits = {f->figures.hits[MS_TIER_SLAB], f->figures.hits[MS_TIER_RUN],
-                                            f->figures.hits[MS_TIER_SINGLE]},
-                                   .misses = f->figures.misses,
-                                   .limbo_waits = f->figures.limbo_waits,
-                                   .trims = f->figures.trims,
-                                   .crossed = f->crossed,
-                                   .borrowed = f->borrowed,
-                                   .waited = f->waited,
-                                   .hoarded_bytes = f->hoarded_bytes,
-                                   .device = (int16_t)f->device,
-                                   .by_program = f->by_program,
-                                   .ended = f->ended,
-                                   .former = f->former};
+    return (struct ms_stream_arena_record){.pool = f->pool,
+                                           .stream = f->stream,
+                                           .reserved_bytes = f->figures.reserved_bytes,
+                                           .live_bytes = f->figures.parts.requested,
+                                           .limbo_bytes = f->away_bytes,
+                                           .largest_free_bytes = f->figures.largest_free_bytes,
+                                           .hits = {f->figures.hits[MS_TIER_SLAB],
+                                                    f->figures.hits[MS_TIER_EXTENT],
+                                                    f->figures.hits[MS_TIER_DEDICATED]},
+                                           .misses = f->figures.misses,
+                                           .limbo_waits = f->figures.limbo_waits,
+                                           .trims = f->figures.trims,
+                                           .crossed = f->crossed,
+                                           .stolen = f->stolen,
+                                           .waited = f->waited,
+                                           .hoarded_bytes = f->hoarded_bytes,
+                                           .device = (int16_t)f->device,
+                                           .by_program = f->by_program,
+                                           .ended = f->ended,
+                                           .former = f->former};
 }
 
 static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
 {
-    const struct ms_flow_record record = flow_of(f);
+    const struct ms_stream_arena_record record = flow_of(f);
 
-    ms_ledger_flow(i, &record);
+    ms_ledger_stream_arena(i, &record);
 }
 
 static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
@@ -174,25 +175,25 @@ static const struct ms_pool_observer observer = {.segment_added = segment_added,
  * locks. */
 static bool stop(unsigned timeout_ms)
 {
-    if (ms_thread.depth > 1 || !ms_whole_stop(timeout_ms))
+    if (ms_thread.depth > 1 || !ms_recycled_stop(timeout_ms))
         return false;
     if (ms_pool_stop(timeout_ms))
         return true;
-    ms_whole_go();
+    ms_recycled_go();
     return false;
 }
 
 static void go(void)
 {
     ms_pool_go();
-    ms_whole_go();
+    ms_recycled_go();
 }
 
 static void tell_flow_now(uint32_t i, const struct ms_stream_figures *f)
 {
-    const struct ms_flow_record record = flow_of(f);
+    const struct ms_stream_arena_record record = flow_of(f);
 
-    ms_ledger_tell_flow(i, &record);
+    ms_ledger_tell_stream_arena(i, &record);
 }
 
 static void tell_all_figures(void)
@@ -209,20 +210,20 @@ static void tell_all_figures(void)
         }
     }
     ms_stream_each(tell_flow_now);
-    ms_whole_tell_figures();
+    ms_recycled_tell_figures();
 }
 
 static void tell_piece(void *arg, const struct ms_pool_piece *piece)
 {
     static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE,
-                                     [MS_STATE_LIMBO] = MS_PIECE_LIMBO,
+                                     [MS_STATE_PENDING] = MS_PIECE_PENDING,
                                      [MS_STATE_FREE] = MS_PIECE_FREE,
                                      [MS_STATE_PINNED] = MS_PIECE_PINNED};
     const struct ms_segment_record segment = segment_of(piece->segment);
     const struct ms_piece_record record = {.offset = piece->offset,
                                            .bytes = piece->bytes,
                                            .requested = piece->requested,
-                                           .ticket = piece->ticket,
+                                           .record_id = piece->record_id,
                                            .state = states[piece->state]};
 
     (void)arg;
@@ -232,7 +233,7 @@ static void tell_piece(void *arg, const struct ms_pool_piece *piece)
 static void tell_all_pieces(void)
 {
     ms_pool_walk(tell_piece, NULL);
-    ms_whole_tell_pieces();
+    ms_recycled_tell_pieces();
 }
 
 static const struct ms_pool_source source = {
@@ -337,7 +338,7 @@ void ms_serve_start(bool again)
     if (!on)
         return;
     if (again) {
-        ms_whole_forget();
+        ms_recycled_forget();
         ms_serve_contexts_reset();
         ms_buffers_reset();
         ms_graphs_reset();
@@ -352,16 +353,16 @@ void ms_serve_start(bool again)
     }
     ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
-    ms_unusual_clear(MS_UNUSUAL_SERVICE);
+    ms_slow_path_clear(MS_SLOW_PATH_SERVICE);
     if (ms_serve_strictly || ms_serve_any_down())
-        ms_unusual_set(MS_UNUSUAL_SERVICE);
+        ms_slow_path_set(MS_SLOW_PATH_SERVICE);
 }
 
 void ms_serve_rested(void)
 {
     if (!atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
         return;
-    ms_whole_rested();
+    ms_recycled_rested();
     ms_pool_rested();
 }
 
@@ -387,7 +388,7 @@ void ms_serve_finish(void)
 {
     if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
         return;
-    ms_unseen_tell();
+    ms_unknown_tell();
     if (ms_serve_dropped_frees())
         ms_diagnostic(MS_LOG_WARN, "pool",
                       "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",

@@ -1,7 +1,7 @@
 /* serve_stream.c - requests and frees in the order of a stream, answered from what the program's own pools
  * gave.
  *
- * Runs in the program's threads, inside a section. No lock of its own, no allocation. What belongs into a
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. What belongs into a
  * graph, and what the driver would refuse, is the driver's to answer: a free that has to be refused is put to
  * it with an address that is nobody's. */
 #include "hooks/serve.h"
@@ -60,8 +60,8 @@ static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_
     uint64_t idle = ms_pool_reclaimable(device);
 
     ms_pool_figures(device, &figures);
-    return (ms_returns_since(device, room->ended) ||
-            bytes <= ms_pool_room(device) + idle + figures.parts.limbo) &&
+    return (ms_driver_frees_since(device, room->ended) ||
+            bytes <= ms_pool_room(device) + idle + figures.parts.pending) &&
            ms_room_make(device, true, room);
 }
 
@@ -69,7 +69,7 @@ static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_
 static enum ms_pool_verdict ask(struct ms_stream *stream, const struct ms_args *args,
                                 struct ms_pool_block *given, struct ms_room *room)
 {
-    room->ended = ms_returns_ended(ms_stream_device(stream));
+    room->ended = ms_driver_frees_ended(ms_stream_device(stream));
     return ms_stream_alloc(stream, args->key, args->bytes, given);
 }
 
@@ -80,13 +80,13 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     struct ms_stream *stream = NULL;
     struct ms_pool_block given;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_room room = {0};
     enum ms_pool_verdict verdict = MS_POOL_PASSED;
 
     if (!args->out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters() || !target->gpu)
         return false;
-    enter(&section, outer);
+    enter(&scope, outer);
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
         is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
         !is_forbidden(target->gpu, args->stream))
@@ -104,7 +104,7 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
         ms_serve_refuse(&request, outer, ms_stream_context(stream), ms_stream_device(stream), *status_p);
         count(outer, target->gpu, row, *status_p, 0);
     }
-    leave(&section, outer);
+    leave(&scope, outer);
     return verdict != MS_POOL_PASSED;
 }
 
@@ -141,17 +141,17 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const vo
     uint64_t address = args->key, handle = args->stream;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
     struct ms_pool_block block;
-    struct ms_section section;
+    struct ms_hook_scope scope;
     struct ms_stream *stream;
     int status = 0;
 
-    enter(&section, outer);
+    enter(&scope, outer);
     stream = ms_stream_of(target->gpu, handle);
     if (may_free(target, outer, stream, handle, &status)) {
         switch (ms_pool_free_begin(address, &block, &status)) {
         case MS_POOL_SERVED:
             status = 0;
-            ms_ledger_unserve(block.ticket, block.address, NULL);
+            ms_ledger_unserve(block.record_id, block.address, NULL);
             if (ms_uses_wanted())
                 ms_serve_note_free(block.address, outer, frame, caller);
             free_in(target->gpu, &block, stream, handle);
@@ -164,8 +164,8 @@ int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const vo
         }
     }
     if (MS_UNLIKELY(status != 0))
-        ms_misfree_served(outer, row, frame, caller, address);
+        ms_invalid_free_served(outer, row, frame, caller, address);
     count(outer, target->gpu, row, status, 0);
-    leave(&section, outer);
+    leave(&scope, outer);
     return status;
 }

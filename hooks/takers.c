@@ -1,6 +1,6 @@
 /* takers.c - how much of a device goes to contexts and to modules: see takers.h.
  *
- * Runs in the program's threads, inside a section, with no lock held; asks the driver what is free, before
+ * Runs in the program's threads, inside a hook scope, with no lock held; asks the driver what is free, before
  * and after. Knows of itself only whether there ever was memory that goes back to the device by itself. */
 #include "hooks/takers.h"
 
@@ -16,20 +16,20 @@
 /* Of the context's device; false if the driver cannot say. */
 static bool ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     bool known;
 
     if (!gpu || !gpu->mem_get_info || !context)
         return false;
-    ms_visit_begin(&visit, gpu, context);
+    ms_context_scope_begin(&visit, gpu, context);
     known = ms_gpu_context_now(gpu) == context && gpu->mem_get_info(free_p, total_p) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return known;
 }
 
 static _Atomic bool returns_later;
 
-void ms_takers_returns_later(void)
+void ms_footprints_returns_later(void)
 {
     atomic_store_explicit(&returns_later, true, memory_order_relaxed);
 }
@@ -78,8 +78,8 @@ static bool is_alone(const struct ms_look *before, const struct ms_look *after)
                           atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)));
 }
 
-/* By what more of the device is gone than others of this process's calls took of it meanwhile, or gave back.
- */
+/* By what more of the device is gone than others of this process's calls took of it meanwhile, or gave
+ * back. */
 static uint64_t taken_between(const struct ms_look *before, const struct ms_look *after)
 {
     uint64_t was = before->left + before->held, is = after->left + after->held;
@@ -96,17 +96,17 @@ static ms_stack_id stack_of(const struct ms_call *call)
 
 /* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, and no
  * more than contexts of the device took that could be told. */
-static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, uint64_t module)
+static void take(struct ms_call *call, enum ms_footprint taker, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
     struct ms_look after = {.device = before->device};
     uint64_t least = ms_ledger_taken_least(before->device);
-    struct ms_taking taking = {.taker = taker,
-                               .context = context,
-                               .module = module,
-                               .device = (int16_t)before->device,
-                               .thread = ms_thread_id(),
-                               .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
+    struct ms_footprint_event taking = {.taker = taker,
+                                        .context = context,
+                                        .module = module,
+                                        .device = (int16_t)before->device,
+                                        .thread = ms_thread_id(),
+                                        .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
 
     if (!look(&after, call->gpu, context))
         return;
@@ -118,12 +118,12 @@ static void take(struct ms_call *call, enum ms_taker taker, uint64_t context, ui
         taking.bytes = in_use > after.held ? in_use - after.held : 0;
         taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
-    if (taker == MS_TAKER_MODULE && !taking.bytes)
+    if (taker == MS_FOOTPRINT_MODULE && !taking.bytes)
         return;
     taking.stack = stack_of(call);
     ms_call_describe_device(call->gpu, before->device);
-    ms_ledger_took(&taking);
-    if (taker == MS_TAKER_CONTEXT)
+    ms_ledger_footprint_grew(&taking);
+    if (taker == MS_FOOTPRINT_CONTEXT)
         ms_balance_look_in(call->gpu, before->device, context);
 }
 
@@ -150,20 +150,20 @@ static bool is_new(const struct ms_gpu *gpu, int device, uint64_t context, bool 
     return is_first || (gpu->vendor->maker == MS_MAKER_HIP && !ms_ledger_taken_by(device, context));
 }
 
-bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
-                          const struct ms_balance *balance, unsigned row, const void *frame,
-                          const void *caller)
+bool ms_footprints_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
+                              const struct ms_balance *balance, unsigned row, const void *frame,
+                              const void *caller)
 {
     const struct ms_call *outer = ms_thread.outermost;
     bool is_first = ms_ledger_taken_least(device) == UINT64_MAX;
     uint64_t others = not_taken(device, is_first);
-    struct ms_taking taking = {.taker = MS_TAKER_CONTEXT,
-                               .context = context,
-                               .device = (int16_t)device,
-                               .thread = ms_thread_id(),
-                               .bytes =
-                                   balance->untracked_bytes -
-                                   (others < balance->untracked_bytes ? others : balance->untracked_bytes)};
+    struct ms_footprint_event taking = {.taker = MS_FOOTPRINT_CONTEXT,
+                                        .context = context,
+                                        .device = (int16_t)device,
+                                        .thread = ms_thread_id(),
+                                        .bytes = balance->untracked_bytes - (others < balance->untracked_bytes
+                                                                                 ? others
+                                                                                 : balance->untracked_bytes)};
 
     if (!has_hidden_contexts(gpu) || !context || (!outer && !frame) ||
         !is_new(gpu, device, context, is_first))
@@ -172,11 +172,11 @@ bool ms_takers_first_seen(const struct ms_gpu *gpu, int device, uint64_t context
     taking.stack = outer && outer->stack ? outer->stack
                    : outer               ? ms_stack_capture(outer->frame, outer->caller)
                                          : ms_stack_capture(frame, caller);
-    ms_ledger_took(&taking);
+    ms_ledger_footprint_grew(&taking);
     return true;
 }
 
-void ms_takers_primary_begin(struct ms_call *call)
+void ms_footprints_primary_begin(struct ms_call *call)
 {
     if (ms_gpu_primary_is_dead(call->gpu, call->args.device))
         look_before(call, call->args.device);
@@ -184,13 +184,13 @@ void ms_takers_primary_begin(struct ms_call *call)
         call->look.device = MS_DEVICE_NONE;
 }
 
-void ms_takers_primary_end(struct ms_call *call, uint64_t context)
+void ms_footprints_primary_end(struct ms_call *call, uint64_t context)
 {
     if (call->look.device >= 0)
-        take(call, MS_TAKER_CONTEXT, context, 0);
+        take(call, MS_FOOTPRINT_CONTEXT, context, 0);
 }
 
-void ms_takers_begin(struct ms_call *call)
+void ms_footprints_begin(struct ms_call *call)
 {
     uint64_t context;
     int device = call->args.device;
@@ -201,23 +201,23 @@ void ms_takers_begin(struct ms_call *call)
     look_before(call, device);
 }
 
-void ms_takers_context_end(struct ms_call *call, int status)
+void ms_footprints_context_end(struct ms_call *call, int status)
 {
     uint64_t context;
 
     if (status == 0 && ms_gpu_current(call->gpu, &context) == call->look.device)
-        take(call, MS_TAKER_CONTEXT, context, 0);
+        take(call, MS_FOOTPRINT_CONTEXT, context, 0);
 }
 
-void ms_takers_module_end(struct ms_call *call, int status)
+void ms_footprints_module_end(struct ms_call *call, int status)
 {
     uint64_t context;
 
     if (status == 0 && call->look.is_known && ms_gpu_current(call->gpu, &context) == call->look.device)
-        take(call, MS_TAKER_MODULE, context, *(const uint64_t *)call->args.out);
+        take(call, MS_FOOTPRINT_MODULE, context, *(const uint64_t *)call->args.out);
 }
 
-void ms_takers_module_gone(struct ms_call *call, int status)
+void ms_footprints_module_gone(struct ms_call *call, int status)
 {
     if (status == 0)
         ms_ledger_module_gone(call->args.key);
@@ -225,7 +225,7 @@ void ms_takers_module_gone(struct ms_call *call, int status)
         ms_layouts_forget();
 }
 
-void ms_takers_hooks_reset(void)
+void ms_footprints_hooks_reset(void)
 {
     atomic_store_explicit(&returns_later, false, memory_order_relaxed);
 }

@@ -13,12 +13,12 @@
 
 enum { NAME_BYTES = 64 };
 
-void *ms_way_reals[MS_WAYS];
-_Atomic uint32_t ms_way_called[MS_WAYS];
-static char names[MS_WAYS][NAME_BYTES];
+void *ms_trampoline_reals[MS_TRAMPOLINES];
+_Atomic uint32_t ms_trampoline_called[MS_TRAMPOLINES];
+static char names[MS_TRAMPOLINES][NAME_BYTES];
 static char noted[NAME_BYTES]; /* the first that was not called by a way, */
 static atomic_bool any_noted;  /* ... and is written */
-atomic_bool ms_unseen_told;
+atomic_bool ms_unknown_told;
 
 /* The libraries that have such functions. The CUDA runtime gets all of its own from the driver. */
 static const char *const holders[MS_API_COUNT] = {
@@ -61,13 +61,13 @@ static bool has_row(const char *name)
     return false;
 }
 
-bool ms_unseen_is(const char *name, enum ms_api *api_p)
+bool ms_unknown_is(const char *name, enum ms_api *api_p)
 {
     *api_p = name[0] == 'h' ? MS_API_HIP : MS_API_CUDA_DRIVER;
-    return ms_unseen_has_prefix(name) && strstr(name, "apture") && !has_row(name) && !is_passed(name);
+    return ms_unknown_has_prefix(name) && strstr(name, "apture") && !has_row(name) && !is_passed(name);
 }
 
-void ms_unseen_note(const char *name)
+void ms_unknown_note(const char *name)
 {
     static atomic_bool taken;
 
@@ -78,17 +78,17 @@ void ms_unseen_note(const char *name)
     atomic_store(&ms_captures_unseen, 1);
 }
 
-void *ms_unseen_way_locked(void *pointer, const char *name)
+void *ms_unknown_trampoline_locked(void *pointer, const char *name)
 {
-    for (unsigned k = 0; k < MS_WAYS; k++) {
-        if (ms_way_reals[k] && ms_way_reals[k] != pointer)
+    for (unsigned k = 0; k < MS_TRAMPOLINES; k++) {
+        if (ms_trampoline_reals[k] && ms_trampoline_reals[k] != pointer)
             continue;
-        if (!ms_way_reals[k])
+        if (!ms_trampoline_reals[k])
             snprintf(names[k], sizeof(names[k]), "%s", name);
-        __atomic_store_n(&ms_way_reals[k], pointer, __ATOMIC_RELEASE);
-        return (void *)(uintptr_t)&ms_ways[k * MS_WAY_BYTES];
+        __atomic_store_n(&ms_trampoline_reals[k], pointer, __ATOMIC_RELEASE);
+        return (void *)(uintptr_t)&ms_trampolines[k * MS_TRAMPOLINE_BYTES];
     }
-    ms_unseen_note(name);
+    ms_unknown_note(name);
     return pointer;
 }
 
@@ -96,11 +96,11 @@ static void look_at_import(const char *name, void *library)
 {
     enum ms_api api;
 
-    if (ms_unseen_is(name, &api) && holders[api] == library)
-        ms_unseen_note(name);
+    if (ms_unknown_is(name, &api) && holders[api] == library)
+        ms_unknown_note(name);
 }
 
-void ms_unseen_look_at(const struct ms_elf *elf)
+void ms_unknown_look_at(const struct ms_elf *elf)
 {
     const char *needed;
 
@@ -126,18 +126,18 @@ static void tell(const char *name)
         consequence(name));
 }
 
-void ms_unseen_tell_slowly(void)
+void ms_unknown_tell_slowly(void)
 {
     bool any = false;
 
-    for (unsigned k = 0; k < MS_WAYS; k++) {
-        if (atomic_load_explicit(&ms_way_called[k], memory_order_acquire)) {
+    for (unsigned k = 0; k < MS_TRAMPOLINES; k++) {
+        if (atomic_load_explicit(&ms_trampoline_called[k], memory_order_acquire)) {
             any = true;
             tell(names[k]);
         }
     }
     bool unnamed = atomic_load_explicit(&any_noted, memory_order_acquire);
-    atomic_store_explicit(&ms_unseen_told, any || unnamed, memory_order_relaxed);
+    atomic_store_explicit(&ms_unknown_told, any || unnamed, memory_order_relaxed);
     if (unnamed)
         ms_diagnostic(
             MS_LOG_WARN, "pool",

@@ -23,11 +23,11 @@ struct ms_elf;
 
 /** Ways that can be told apart. The driver of CUDA 13.5 has three such functions more than 13.0, which is the
  * newest that tests hold the rows against: room for as many again, of two libraries, and for their twins. */
-enum { MS_WAYS = 16, MS_WAY_BYTES = 64 };
+enum { MS_TRAMPOLINES = 16, MS_TRAMPOLINE_BYTES = 64 };
 
 /** Whether a name is one of a stream function's; no other has begun a capture. For every lookup: it calls
  * nobody, not even the C library, in place of whose functions a sanitizer may have put its own. */
-static inline bool ms_unseen_has_prefix(const char *name)
+static inline bool ms_unknown_has_prefix(const char *name)
 {
     if (name[0] == 'c')
         return name[1] == 'u' && name[2] == 'S';
@@ -35,29 +35,31 @@ static inline bool ms_unseen_has_prefix(const char *name)
 }
 
 /** Whether a name is one of those, and whose. Calls nobody. */
-bool ms_unseen_is(const char *name, enum ms_api *api_p);
+bool ms_unknown_is(const char *name, enum ms_api *api_p);
 
 /** What the program gets instead of `pointer`, which the driver has under that name. Resolve lock held. */
-void *ms_unseen_way_locked(void *pointer, const char *name);
+void *ms_unknown_trampoline_locked(void *pointer, const char *name);
 
 /** A function of that name may be called from now on without our knowing it: it counts as called. */
-void ms_unseen_note(const char *name);
+void ms_unknown_note(const char *name);
 
 /** What an object that was loaded is linked with. Resolve lock held, the object stays loaded meanwhile. */
-void ms_unseen_look_at(const struct ms_elf *elf);
+void ms_unknown_look_at(const struct ms_elf *elf);
 
-/** The report says which, once. No lock held; in a section. */
-void ms_unseen_tell_slowly(void);
-extern atomic_bool ms_unseen_told;
-static inline void ms_unseen_tell(void)
+/** The report says which, once. No lock held; in a hook scope. */
+void ms_unknown_tell_slowly(void);
+extern atomic_bool ms_unknown_told;
+static inline void ms_unknown_tell(void)
 {
-    if (MS_UNLIKELY(ms_captures_are_unseen()) && !atomic_load_explicit(&ms_unseen_told, memory_order_relaxed))
-        ms_unseen_tell_slowly();
+    if (MS_UNLIKELY(ms_captures_are_unseen()) &&
+        !atomic_load_explicit(&ms_unknown_told, memory_order_relaxed))
+        ms_unknown_tell_slowly();
 }
 
-/* For ways_*.S: way `k` calls ms_way_reals[k], and sets ms_way_called[k] and ms_captures_unseen. */
-extern void *ms_way_reals[MS_WAYS];
-extern _Atomic uint32_t ms_way_called[MS_WAYS];
-extern const char ms_ways[MS_WAYS * MS_WAY_BYTES];
+/* For ways_*.S: way `k` calls ms_trampoline_reals[k], and sets ms_trampoline_called[k] and
+ * ms_captures_unseen. */
+extern void *ms_trampoline_reals[MS_TRAMPOLINES];
+extern _Atomic uint32_t ms_trampoline_called[MS_TRAMPOLINES];
+extern const char ms_trampolines[MS_TRAMPOLINES * MS_TRAMPOLINE_BYTES];
 
 #endif

@@ -1,8 +1,8 @@
 /* uses.c - what each call of hooks/cuda_uses.def uses: see uses.h.
  *
- * Floor 3. Runs in the program's threads, in a section of memshim's own; takes no lock. Whatever looks like
- * the address of a live block counts as one: a number that happens to be one makes a use too many, and never
- * one too few. */
+ * Floor 3. Runs in the program's threads, in a hook scope of memshim's own; takes no lock. Whatever looks
+ * like the address of a live block counts as one: a number that happens to be one makes a use too many, and
+ * never one too few. */
 #include "hooks/uses.h"
 
 #include <string.h>
@@ -33,45 +33,45 @@ struct telling {
     uint64_t exec;                  /* of no call: this graph is given it */
 };
 
-static void count(const struct telling *telling, const struct ms_misfree *misfree)
+static void count(const struct telling *telling, const struct ms_invalid_free *invalid_free)
 {
     struct ms_call *outer = ms_call_around(telling->call->frame);
 
-    ms_ledger_misfree(misfree, outer ? outer->row : (uint16_t)telling->call->row,
-                      outer ? ms_stack_capture(outer->frame, outer->caller)
-                            : ms_stack_capture(telling->call->frame, telling->call->caller));
+    ms_ledger_invalid_free(invalid_free, outer ? outer->row : (uint16_t)telling->call->row,
+                           outer ? ms_stack_capture(outer->frame, outer->caller)
+                                 : ms_stack_capture(telling->call->frame, telling->call->caller));
 }
 
 /* No block lies there: memory of the pool's that was freed before the call began? What goes into a graph is
  * used when that is launched. */
 static MS_NOINLINE void look_at_freed(const struct telling *telling, uint64_t address,
-                                      enum ms_misfree_rule rule)
+                                      enum ms_invalid_free_rule rule)
 {
     struct ms_pool_block block;
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
 
-    if ((telling->flags & MS_LIFE_GRAPH) || !(ms_pool_owns(address) || ms_stream_owns(address)) ||
-        ms_pool_find(address, &block) || !ms_uses_after(address, telling->call->begun, &misfree))
+    if ((telling->flags & MS_LIFETIME_GRAPH) || !(ms_pool_owns(address) || ms_stream_owns(address)) ||
+        ms_pool_find(address, &block) || !ms_uses_after(address, telling->call->begun, &invalid_free))
         return;
-    misfree.rule = rule;
-    count(telling, &misfree);
+    invalid_free.rule = rule;
+    count(telling, &invalid_free);
 }
 
 static void note(const struct telling *telling, uint64_t address, uint64_t bytes)
 {
     if (telling->exec)
-        ms_graph_uses_add(telling->exec, address, MS_MISFREE_USED);
+        ms_graph_uses_add(telling->exec, address, MS_INVALID_FREE_USED);
     else if (address && !ms_uses_note(telling->number, address, bytes, telling->flags) && telling->call)
-        look_at_freed(telling, address, MS_MISFREE_USED);
+        look_at_freed(telling, address, MS_INVALID_FREE_USED);
 }
 
 /* A number that is no address may look like one of freed memory; but hardly ever. */
 static void note_word(const struct telling *telling, uint64_t word)
 {
     if (telling->exec)
-        ms_graph_uses_add(telling->exec, word, MS_MISFREE_GIVEN);
+        ms_graph_uses_add(telling->exec, word, MS_INVALID_FREE_GIVEN);
     else if (word && !ms_uses_note(telling->number, word, WHOLE, telling->flags) && telling->call)
-        look_at_freed(telling, word, MS_MISFREE_GIVEN);
+        look_at_freed(telling, word, MS_INVALID_FREE_GIVEN);
 }
 
 /* Each word of it may be an address. */
@@ -92,7 +92,7 @@ static void mark_words(const void *memory, size_t bytes)
 
     for (size_t at = 0; bytes <= CONTENTS_MAX && at + sizeof word <= bytes; at += sizeof word) {
         memcpy(&word, (const char *)memory + at, sizeof word);
-        ms_uses_mark(word, MS_LIFE_HELD);
+        ms_uses_mark(word, MS_LIFETIME_HELD);
     }
 }
 
@@ -256,11 +256,11 @@ static uint64_t address_of_resource(const void *resource)
 static void look_at_graph(const struct telling *telling, uint64_t exec)
 {
     enum { MOST = 8 };
-    struct ms_misfree misfrees[MOST];
-    unsigned found = ms_graph_uses_launched(exec, telling->call->begun, misfrees, MOST);
+    struct ms_invalid_free invalid_frees[MOST];
+    unsigned found = ms_graph_uses_launched(exec, telling->call->begun, invalid_frees, MOST);
 
     for (unsigned i = 0; i < found; i++)
-        count(telling, &misfrees[i]);
+        count(telling, &invalid_frees[i]);
 }
 
 /* A launch that was put into a graph is one each time that the graph is launched. */
@@ -278,15 +278,15 @@ static void tell(const struct ms_gpu *gpu, const struct ms_use *use, const struc
     struct telling telling = {.gpu = gpu, .number = ms_uses_number(), .read = !use->unread, .call = call};
 
     if (goes_into_graph(use))
-        telling.flags = MS_LIFE_GRAPH;
+        telling.flags = MS_LIFETIME_GRAPH;
     note_copies(&telling, use);
     note_launches(&telling, use);
     if (use->held)
-        ms_uses_mark(use->held, MS_LIFE_HELD);
+        ms_uses_mark(use->held, MS_LIFETIME_HELD);
     if (use->shared)
-        ms_uses_mark(use->shared, MS_LIFE_SHARED);
+        ms_uses_mark(use->shared, MS_LIFETIME_SHARED);
     if (use->resource)
-        ms_uses_mark(address_of_resource(use->resource), MS_LIFE_HELD);
+        ms_uses_mark(address_of_resource(use->resource), MS_LIFETIME_HELD);
     for (size_t i = 0; use->kernels && telling.gpu && i < use->count; i++)
         ms_layout_is_kernel(telling.gpu, use->kernels[i]);
     if (use->exec && call)
@@ -303,12 +303,12 @@ static void tell(const struct ms_gpu *gpu, const struct ms_use *use, const struc
 
 void ms_use_told(const struct ms_target *target, const struct ms_use *use, const struct ms_use_call *call)
 {
-    struct ms_section section;
+    struct ms_hook_scope scope;
 
-    ms_section_enter(&section);
+    ms_hook_scope_enter(&scope);
     if (ms_init_owner())
         tell(target->gpu, use, call);
-    ms_section_leave(&section);
+    ms_hook_scope_leave(&scope);
 }
 
 void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node)

@@ -79,9 +79,9 @@ static void follow_begin(struct ms_watch *watch)
 {
     if (watch->class != MS_CLASS_MEMPOOL_END)
         return;
-    ms_section_enter(&watch->section);
+    ms_hook_scope_enter(&watch->scope);
     watch->ending = ms_mempool_ending(watch->args->key);
-    ms_section_leave(&watch->section);
+    ms_hook_scope_leave(&watch->scope);
 }
 
 static bool waits(const struct ms_watch *watch)
@@ -94,9 +94,9 @@ static void follow_end(struct ms_watch *watch, int status, unsigned row, const v
 {
     if (!waits(watch) && watch->class != MS_CLASS_MEMPOOL && watch->class != MS_CLASS_MEMPOOL_END)
         return;
-    ms_section_enter(&watch->section);
+    ms_hook_scope_enter(&watch->scope);
     if (!ms_init_owner()) {
-        ms_section_leave(&watch->section);
+        ms_hook_scope_leave(&watch->scope);
         return;
     }
     if (watch->class == MS_CLASS_MEMPOOL_END)
@@ -105,7 +105,7 @@ static void follow_end(struct ms_watch *watch, int status, unsigned row, const v
         ms_serve_mempool_made(watch->gpu, watch->args);
     else if (waits(watch) && status == 0)
         ms_balance_waited(watch->gpu, row, frame, caller);
-    ms_section_leave(&watch->section);
+    ms_hook_scope_leave(&watch->scope);
 }
 
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,
@@ -113,10 +113,10 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
 {
     watch->on = ms_serve_matters();
     if (watch->on)
-        ms_unseen_tell();
+        ms_unknown_tell();
     watch->class = (uint8_t) class;
     if (class == MS_CLASS_PIN && ms_uses_wanted())
-        ms_uses_mark(args->key, MS_LIFE_SHARED);
+        ms_uses_mark(args->key, MS_LIFETIME_SHARED);
     if (class == MS_CLASS_GRAPH_TRIM)
         ms_graph_memory_moment(0);
     watch->gpu = gpu;
@@ -131,13 +131,13 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         return;
     watch->context = watch->mark = 0;
     watch->was_capturing = false;
-    ms_section_enter(&watch->section);
+    ms_hook_scope_enter(&watch->scope);
     switch (class) {
     case MS_CLASS_SYNC:
         watch->context = args->key;
         if (!watch->context)
             ms_gpu_current(gpu, &watch->context);
-        /* what is in limbo now will not be afterwards; and the clock notices a rest before the wait */
+        /* what is pending now will not be afterwards; and the clock notices a rest before the wait */
         ms_serve_refresh();
         if (watch->context)
             watch->mark = ms_pool_sync_begin(watch->context);
@@ -178,7 +178,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
         break;
     }
     if (!holds_lock(watch))
-        ms_section_leave(&watch->section);
+        ms_hook_scope_leave(&watch->scope);
 }
 
 /* A capture that began, or one that is over. */
@@ -269,7 +269,7 @@ static void note(struct ms_watch *watch, int status)
         break;
     case MS_CLASS_PIN:
         if (status == 0)
-            ms_pool_pin(args->key), ms_foreign_spend(args->key);
+            ms_pool_pin(args->key), ms_external_spend(args->key);
         break;
     default:
         break;
@@ -295,15 +295,15 @@ static void watch_end(struct ms_watch *watch, int status, unsigned row, const vo
     if (!watch->on)
         return;
     if (!holds_lock(watch))
-        ms_section_enter(&watch->section);
+        ms_hook_scope_enter(&watch->scope);
     else
-        watch->section.saved_errno = errno;
+        watch->scope.saved_errno = errno;
     if (ms_init_owner()) {
         note(watch, status);
         if (status == 0 && waits(watch))
             ms_balance_waited(watch->gpu, row, frame, caller);
     }
-    ms_section_leave(&watch->section);
+    ms_hook_scope_leave(&watch->scope);
 }
 
 void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller)

@@ -18,7 +18,7 @@ struct ms_watch {
     const struct ms_args *args;
     uint64_t context, mark;
     struct ms_mempool *ending;
-    struct ms_section section;
+    struct ms_hook_scope scope;
 };
 
 void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms_gpu *gpu,

@@ -70,7 +70,7 @@ void ms_bias_reset(void)
     atomic_store_explicit(&possible, false, memory_order_relaxed);
     memset((void *)threads, 0, sizeof threads);
     for (unsigned i = 0; i < THREADS; i++)
-        ms_bias_part(&threads[i]); /* what a thread knew of its two it still knows */
+        ms_bias_revoke(&threads[i]); /* what a thread knew of its two it still knows */
     atomic_store_explicit(&next_thread, 0, memory_order_relaxed);
     ms_bias_me = &ms_bias_nobody;
 }
@@ -82,7 +82,7 @@ static void fence_all(void)
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
         return;
     atomic_store_explicit(&possible, false, memory_order_relaxed);
-    ms_clock_nap(SETTLE_NS);
+    ms_clock_sleep(SETTLE_NS);
 }
 
 /* Whether the thread is inside the lock, by itself or with another. What it did there before is seen then by
@@ -103,7 +103,7 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
             continue;
         if (deadline_ns && ms_clock_ns() >= deadline_ns)
             return false;
-        ms_clock_nap(NAP_NS);
+        ms_clock_sleep(NAP_NS);
     }
     return true;
 }
@@ -130,7 +130,7 @@ static bool take_away(struct ms_bias *bias, enum ms_bias_kind kind, uint64_t dea
     if (!owner)
         return true;
     atomic_store_explicit(&bias->owner, NULL, memory_order_seq_cst);
-    ms_bias_part(owner);
+    ms_bias_revoke(owner);
     if (owner != ms_bias_me) {
         fence_all();
         if (!wait_until_left(bias, owner, kind, deadline_ns)) {
@@ -201,17 +201,17 @@ static bool seems_own(const struct ms_bias *bias)
 }
 
 /* Looked at before as well, since a fence takes longer than all of the rest. */
-struct ms_bias_thread *ms_bias_pair(struct ms_bias *lease, struct ms_bias *lane)
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard)
 {
     struct ms_bias_thread *me = ms_bias_me;
-    if (!seems_own(lease) || !seems_own(lane))
+    if (!seems_own(tcache) || !seems_own(shard))
         return NULL;
-    atomic_store_explicit(&me->pair[MS_BIAS_LEASE], lease, memory_order_release);
-    atomic_store_explicit(&me->pair[MS_BIAS_LANE], lane, memory_order_release);
+    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_release);
+    atomic_store_explicit(&me->pair[MS_BIAS_SHARD], shard, memory_order_release);
     atomic_store_explicit(&me->lost, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    bool own = atomic_load_explicit(&lease->owner, memory_order_acquire) == me &&
-               atomic_load_explicit(&lane->owner, memory_order_acquire) == me;
+    bool own = atomic_load_explicit(&tcache->owner, memory_order_acquire) == me &&
+               atomic_load_explicit(&shard->owner, memory_order_acquire) == me;
     return own ? me : NULL;
 }
 

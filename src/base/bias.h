@@ -18,7 +18,7 @@
 
 #include "base/lock.h"
 
-enum ms_bias_kind { MS_BIAS_LEASE, MS_BIAS_LANE, MS_BIAS_KINDS };
+enum ms_bias_kind { MS_BIAS_TCACHE, MS_BIAS_SHARD, MS_BIAS_KINDS };
 
 struct ms_bias;
 
@@ -103,9 +103,9 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
 /** One of each kind, if both are the calling thread's own: from now on it takes them together, by a store and
  * a look, as long as none of its locks is taken away. NULL if they are not. For a thread that is inside
  * none. */
-struct ms_bias_thread *ms_bias_pair(struct ms_bias *lease, struct ms_bias *lane);
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard);
 /** What ms_bias_pair said is void, and the thread has to ask anew. */
-static inline void ms_bias_part(struct ms_bias_thread *thread)
+static inline void ms_bias_revoke(struct ms_bias_thread *thread)
 {
     atomic_store_explicit(&thread->lost, 1, memory_order_seq_cst);
 }
@@ -123,11 +123,11 @@ static inline bool ms_bias_enter_both(struct ms_bias_thread *me)
     return false;
 }
 /** Its owner, if it has one, takes no two together any more before it has asked anew. */
-static inline void ms_bias_part_owner(const struct ms_bias *bias)
+static inline void ms_bias_revoke_owner(const struct ms_bias *bias)
 {
     struct ms_bias_thread *owner = atomic_load_explicit(&bias->owner, memory_order_seq_cst);
     if (owner)
-        ms_bias_part(owner);
+        ms_bias_revoke(owner);
 }
 
 /** The same for who took it because of what lies there, and does not come to own it. */

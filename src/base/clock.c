@@ -25,7 +25,7 @@ static uint64_t system_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void ms_clock_nap(uint64_t ns)
+void ms_clock_sleep(uint64_t ns)
 {
     const struct timespec rest = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     int saved_errno = errno;
@@ -33,11 +33,11 @@ void ms_clock_nap(uint64_t ns)
     errno = saved_errno;
 }
 
-void ms_clock_nap_longer(uint64_t *ns_p)
+void ms_clock_sleep_longer(uint64_t *ns_p)
 {
     uint64_t twice = *ns_p ? *ns_p * 2 : NAP_LEAST_NS;
     *ns_p = twice < NAP_MOST_NS ? twice : NAP_MOST_NS;
-    ms_clock_nap(*ns_p);
+    ms_clock_sleep(*ns_p);
 }
 
 /* --- rests ---------------------------------------------------------------------------------------------- */

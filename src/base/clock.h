@@ -89,11 +89,11 @@ static inline bool ms_clock_own_ns(const struct ms_clock_own *own, uint64_t *ns_
 
 /** Rests for about `ns`, less if a signal comes. errno stays as it is, and pthread_cancel does not end the
  * thread here, as it would in nanosleep: the caller may be in the middle of something. */
-void ms_clock_nap(uint64_t ns);
+void ms_clock_sleep(uint64_t ns);
 
 /** The next of several rests, twice as long as the one before: from 20 microseconds to 2 milliseconds. *ns_p
  * is 0 before the first. */
-void ms_clock_nap_longer(uint64_t *ns_p);
+void ms_clock_sleep_longer(uint64_t *ns_p);
 
 /** A *rest*: for a second and more nobody asked for the time, in the whole process. Whoever is the first to
  * ask after it sets `bits` in the word; to be registered once, when memshim starts. It costs the usual way of

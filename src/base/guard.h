@@ -16,14 +16,14 @@ struct ms_own;
 
 struct ms_thread {
     int depth;
-    int recording;            /* a driver hook is open: what the driver calls in turn is its own business */
-    unsigned tid;             /* 0 until asked for: gettid is a system call */
+    int recording; /* a driver hook is open: what the driver calls in turn is its own business */
+    unsigned tid;  /* 0 until asked for: gettid is a system call */
     struct ms_call *outermost;
     /* where this thread's errno lies, and the type of its cancellation (cancel.h): once it had a hit */
     int *errno_place;
     const unsigned char *cancel_place;
     const struct ms_own *own; /* what else it has for itself (own.h); never NULL */
-    struct ms_pass pass;
+    struct ms_fast_cache fast;
 };
 
 extern MS_TLS struct ms_thread ms_thread;

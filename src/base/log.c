@@ -1,8 +1,8 @@
 /* log.c - one line, one write.
  *
- * Floor 0. Lines are put together on a spare stack (spare.h), and lie in one; the write is the bare system
- * call, because write() is a cancellation point, and happens on the thread's own, since it may take long. The
- * kept diagnostics are a table of the record. */
+ * Floor 0. Lines are put together on an auxiliary stack (spare.h), and lie in one; the write is the bare
+ * system call, because write() is a cancellation point, and happens on the thread's own, since it may take
+ * long. The kept diagnostics are a table of the record. */
 #include "config.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct wording {
     kept_line kept;
     size_t bytes;
 };
-_Static_assert(sizeof(struct wording) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
+_Static_assert(sizeof(struct wording) <= MS_AUX_STACK_BUFFER_BYTES, "it lies in a buffer");
 
 static const char *const level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -106,14 +106,14 @@ static void put_together(void *arg)
 /* NULL, and nothing is said, where there is no memory to say it with. */
 static struct wording *word(enum ms_log_level level, const char *area, const char *format, va_list args)
 {
-    struct wording *said = ms_spare_take();
+    struct wording *said = ms_aux_stack_take();
     if (!said)
         return NULL;
     said->level = level;
     said->area = area;
     said->format = format;
     va_copy(said->args, args);
-    ms_spare_call_anyway(put_together, said);
+    ms_aux_stack_call_anyway(put_together, said);
     va_end(said->args);
     return said;
 }
@@ -129,7 +129,7 @@ void ms_log(enum ms_log_level level, const char *area, const char *format, ...)
     va_end(args);
     if (said)
         write_line(said->line, said->bytes);
-    ms_spare_give(said);
+    ms_aux_stack_give(said);
     errno = saved_errno;
 }
 
@@ -160,7 +160,7 @@ void ms_diagnostic(enum ms_log_level level, const char *area, const char *format
     va_end(args);
     if (said && keep(said->kept) && enabled(level))
         write_line(said->line, said->bytes);
-    ms_spare_give(said);
+    ms_aux_stack_give(said);
     errno = saved_errno;
 }
 

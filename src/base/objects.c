@@ -86,11 +86,11 @@ static struct ms_object *row_at(uint32_t index)
 }
 
 /* The first object is enough to see the loader's counters. */
-static int read_stamp(struct dl_phdr_info *info, size_t bytes, void *arg)
+static int read_state_word(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
-    struct ms_objects_since *stamp = arg;
+    struct ms_objects_since *state_word = arg;
     (void)bytes;
-    *stamp = (struct ms_objects_since){info->dlpi_adds, info->dlpi_subs, NULL};
+    *state_word = (struct ms_objects_since){info->dlpi_adds, info->dlpi_subs, NULL};
     return 1;
 }
 
@@ -212,13 +212,13 @@ static void merge(const struct ms_objects_look *look)
 
 static bool is_up_to_date(void)
 {
-    struct ms_objects_since stamp = {0};
-    ms_each_object(read_stamp, &stamp);
-    return stamp.adds == atomic_load_explicit(&ms_objects_counts.adds_seen, memory_order_relaxed) &&
-           stamp.subs == atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);
+    struct ms_objects_since state_word = {0};
+    ms_each_object(read_state_word, &state_word);
+    return state_word.adds == atomic_load_explicit(&ms_objects_counts.adds_seen, memory_order_relaxed) &&
+           state_word.subs == atomic_load_explicit(&ms_objects_counts.subs_seen, memory_order_relaxed);
 }
 
-/* Paths are long: on a spare stack. */
+/* Paths are long: on an auxiliary stack. */
 static void renew(void *arg)
 {
     struct ms_objects_look look;
@@ -242,7 +242,7 @@ void ms_objects_refresh(void)
     int saved_errno = errno;
     uint64_t seen = atomic_load_explicit(&ms_objects_counts.changes, memory_order_acquire);
     if (!is_up_to_date())
-        ms_spare_call_anyway(renew, NULL);
+        ms_aux_stack_call_anyway(renew, NULL);
     atomic_store_explicit(&ms_objects_counts.changes_seen, seen, memory_order_release);
     errno = saved_errno;
 }
@@ -250,7 +250,7 @@ void ms_objects_refresh(void)
 void ms_objects_changed(void)
 {
     atomic_fetch_add_explicit(&ms_objects_counts.changes, 1, memory_order_release);
-    ms_unusual_forget();
+    ms_slow_path_forget();
 }
 
 bool ms_objects_any_gone(void)

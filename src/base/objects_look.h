@@ -19,7 +19,7 @@ struct ms_objects_look {
     bool is_all, is_short;
 };
 
-/** Looks at what came since the latest look. False without memory. On a spare stack, with no lock of
+/** Looks at what came since the latest look. False without memory. On an auxiliary stack, with no lock of
  * objects.c's. */
 bool ms_objects_look(struct ms_objects_look *look, const struct ms_objects_since *since);
 void ms_objects_look_end(struct ms_objects_look *look);

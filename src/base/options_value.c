@@ -235,7 +235,7 @@ struct trial {
     bool compiles;
     struct group groups[REGEX_DEPTH_MAX + 1];
 };
-_Static_assert(sizeof(struct trial) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
+_Static_assert(sizeof(struct trial) <= MS_AUX_STACK_BUFFER_BYTES, "it lies in a buffer");
 
 static void try_regex(void *arg)
 {
@@ -250,14 +250,14 @@ static void try_regex(void *arg)
 /* The C library's compiler takes as much stack as the expression is deep. */
 static bool regex_compiles(const char *text)
 {
-    struct trial *trial = ms_spare_take();
+    struct trial *trial = ms_aux_stack_take();
     bool compiles = false;
     if (trial) {
         trial->text = text;
-        ms_spare_call_anyway(try_regex, trial);
+        ms_aux_stack_call_anyway(try_regex, trial);
         compiles = trial->compiles;
     }
-    ms_spare_give(trial);
+    ms_aux_stack_give(trial);
     return compiles;
 }
 

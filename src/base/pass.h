@@ -3,8 +3,8 @@
  *
  * Floor 0: the places alone; each room fills in its own (pool/hit.c says when). A part of the thread's one
  * structure (guard.h), which the hook finds once and hands down. Nobody else looks in here: what lies here
- * leads to records that stay, and is good as long as the lease's and the lane's lock are this thread's own
- * (bias.h). So when a lane, memory or a context ends those are taken away, or said to be. */
+ * leads to records that stay, and is good as long as the thread cache's and the shard's lock are this
+ * thread's own (bias.h). So when a shard, memory or a context ends those are taken away, or said to be. */
 #ifndef MS_BASE_PASS_H
 #define MS_BASE_PASS_H
 
@@ -15,13 +15,13 @@
 struct ms_bias_thread;
 struct ms_counts;
 struct ms_heap;
-struct ms_lane;
-struct ms_lease;
+struct ms_shard;
+struct ms_tcache;
 
-struct ms_pass {
+struct ms_fast_cache {
     struct ms_heap *heap; /* NULL: nothing is at hand */
-    struct ms_lease *lease;
-    struct ms_lane *lane;       /* of the heap's device */
+    struct ms_tcache *tcache;
+    struct ms_shard *shard;     /* of the heap's device */
     struct ms_bias_thread *own; /* the thread as owner of both of their locks */
     uint64_t context;           /* the heap's */
     struct ms_counts *counts;   /* of calls, by this thread alone; NULL: it shares others' */

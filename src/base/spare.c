@@ -1,4 +1,4 @@
-/* spare.c - spare stacks: taking one, and calling a function on it. See spare.h. */
+/* spare.c - auxiliary stacks: taking one, and calling a function on it. See spare.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static MS_TLS bool is_on_spare;
 static void forget_frames(char *memory)
 {
     if (memory)
-        ASAN_UNPOISON_MEMORY_REGION(memory, MS_SPARE_BYTES);
+        ASAN_UNPOISON_MEMORY_REGION(memory, MS_AUX_STACK_BYTES);
 }
 #else
 static void forget_frames(char *memory)
@@ -52,13 +52,13 @@ static void forget_frames(char *memory)
 static char *map_stack(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *memory = mmap(NULL, page + MS_SPARE_BYTES, PROT_READ | PROT_WRITE,
+    char *memory = mmap(NULL, page + MS_AUX_STACK_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (memory == MAP_FAILED)
         return NULL;
     if (mprotect(memory, page, PROT_NONE) != 0) {
-        munmap(memory, page + MS_SPARE_BYTES);
+        munmap(memory, page + MS_AUX_STACK_BYTES);
         return NULL;
     }
     return memory + page;
@@ -88,16 +88,16 @@ static void give(struct spare *spare)
     atomic_store_explicit(&spare->busy, false, memory_order_release);
 }
 
-/* ms_spare_switch(function, argument, top): function(argument) with the stack pointer at `top`. The frame
+/* ms_aux_stack_switch(function, argument, top): function(argument) with the stack pointer at `top`. The frame
  * pointer leads back, for debuggers and unwinders as for itself. */
 #if defined(__x86_64__)
 #define CAN_SWITCH 1
 __asm__(".text\n"
         ".p2align 4\n"
-        ".hidden ms_spare_switch\n"
-        ".type ms_spare_switch, @function\n"
-        ".globl ms_spare_switch\n"
-        "ms_spare_switch:\n"
+        ".hidden ms_aux_stack_switch\n"
+        ".type ms_aux_stack_switch, @function\n"
+        ".globl ms_aux_stack_switch\n"
+        "ms_aux_stack_switch:\n"
         ".cfi_startproc\n"
         "endbr64\n"
         "pushq %rbp\n"
@@ -114,15 +114,15 @@ __asm__(".text\n"
         ".cfi_def_cfa %rsp, 8\n"
         "retq\n"
         ".cfi_endproc\n"
-        ".size ms_spare_switch, . - ms_spare_switch\n");
+        ".size ms_aux_stack_switch, . - ms_aux_stack_switch\n");
 #elif defined(__aarch64__)
 #define CAN_SWITCH 1
 __asm__(".text\n"
         ".p2align 4\n"
-        ".hidden ms_spare_switch\n"
-        ".type ms_spare_switch, %function\n"
-        ".globl ms_spare_switch\n"
-        "ms_spare_switch:\n"
+        ".hidden ms_aux_stack_switch\n"
+        ".type ms_aux_stack_switch, %function\n"
+        ".globl ms_aux_stack_switch\n"
+        "ms_aux_stack_switch:\n"
         ".cfi_startproc\n"
         "hint #34\n" /* bti c */
         "stp x29, x30, [sp, #-16]!\n"
@@ -143,15 +143,15 @@ __asm__(".text\n"
         ".cfi_def_cfa_offset 0\n"
         "ret\n"
         ".cfi_endproc\n"
-        ".size ms_spare_switch, . - ms_spare_switch\n");
+        ".size ms_aux_stack_switch, . - ms_aux_stack_switch\n");
 #else
 #define CAN_SWITCH 0
 #endif
 
 #if CAN_SWITCH
-void ms_spare_switch(void (*function)(void *), void *argument, void *top);
+void ms_aux_stack_switch(void (*function)(void *), void *argument, void *top);
 #else
-static void ms_spare_switch(void (*function)(void *), void *argument, void *top)
+static void ms_aux_stack_switch(void (*function)(void *), void *argument, void *top)
 {
     (void)function, (void)argument, (void)top;
 }
@@ -166,15 +166,15 @@ static MS_NOINLINE void call_on(struct spare *spare, void (*function)(void *), v
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     is_on_spare = true;
-    ms_spare_switch(function, argument,
-                    atomic_load_explicit(&spare->memory, memory_order_relaxed) + MS_SPARE_BYTES);
+    ms_aux_stack_switch(function, argument,
+                        atomic_load_explicit(&spare->memory, memory_order_relaxed) + MS_AUX_STACK_BYTES);
     is_on_spare = false;
     give(spare);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved_errno;
 }
 
-bool ms_spare_call(void (*function)(void *), void *argument)
+bool ms_aux_stack_call(void (*function)(void *), void *argument)
 {
     struct spare *spare;
 
@@ -188,13 +188,13 @@ bool ms_spare_call(void (*function)(void *), void *argument)
     return true;
 }
 
-void ms_spare_call_anyway(void (*function)(void *), void *argument)
+void ms_aux_stack_call_anyway(void (*function)(void *), void *argument)
 {
-    if (!ms_spare_call(function, argument))
+    if (!ms_aux_stack_call(function, argument))
         function(argument);
 }
 
-void *ms_spare_take(void)
+void *ms_aux_stack_take(void)
 {
     int saved_errno = errno;
     struct spare *spare = take();
@@ -204,7 +204,7 @@ void *ms_spare_take(void)
 }
 
 /* It is the latest, or was taken while that was busy. */
-void ms_spare_give(void *buffer)
+void ms_aux_stack_give(void *buffer)
 {
     for (unsigned i = 0; buffer && i < SPARES; i++) {
         struct spare *spare = &spares[(latest + i) % SPARES];
@@ -215,7 +215,7 @@ void ms_spare_give(void *buffer)
     }
 }
 
-void ms_spares_reset(void)
+void ms_aux_stacks_reset(void)
 {
     for (unsigned i = 0; i < SPARES; i++) {
         forget_frames(atomic_load_explicit(&spares[i].memory, memory_order_relaxed));

@@ -223,7 +223,7 @@ static bool grow(enum ms_table table, uint64_t wanted)
         speak_again(&quiet);
         if (error) {
             atomic_compare_exchange_strong(&ms_store_error, &none, error);
-            ms_unusual_set(MS_UNUSUAL_RECORD);
+            ms_slow_path_set(MS_SLOW_PATH_RECORD);
             if (!map_anonymous(layout[table].offset + have, bytes))
                 return false;
             atomic_fetch_add(&header()->memory_only_bytes, bytes);

@@ -3,4 +3,4 @@
 
 #include "base/unusual.h"
 
-_Atomic uint64_t ms_unusual_word = MS_UNUSUAL_VOID | MS_UNUSUAL_SERVICE | MS_UNUSUAL_RECORD;
+_Atomic uint64_t ms_slow_path_word = MS_SLOW_PATH_VOID | MS_SLOW_PATH_SERVICE | MS_SLOW_PATH_RECORD;

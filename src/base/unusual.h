@@ -13,50 +13,50 @@
 
 #include "base/compiler.h"
 
-enum ms_unusual {
+enum ms_slow_path {
     /* hooks: nothing is served yet, or the driver has to be asked before memshim answers (serve.h) */
-    MS_UNUSUAL_SERVICE = 1,
+    MS_SLOW_PATH_SERVICE = 1,
     /* ledger: the record has no file yet, or has something to say, or was said to have ended (journal.c) */
-    MS_UNUSUAL_RECORD = 2,
+    MS_SLOW_PATH_RECORD = 2,
     /* ledger: each event is also a line of the trace (trace.c) */
-    MS_UNUSUAL_TRACE = 4,
+    MS_SLOW_PATH_TRACE = 4,
     /* ledger: it is reported, and frees are late (blocks.c) */
-    MS_UNUSUAL_REPORTED = 8,
+    MS_SLOW_PATH_REPORTED = 8,
     /* ledger: each block is a life, whose uses are noted (uses.c) */
-    MS_UNUSUAL_USES = 16
+    MS_SLOW_PATH_USES = 16
 };
 /** The bits, and above all of them how often what threads have learned of loaded objects has become void: who
  * learns something while no bit is set keeps the word with it, and as long as it is the same that holds, and
  * nothing is out of the ordinary. */
-extern MS_HIDDEN _Atomic uint64_t ms_unusual_word;
-#define MS_UNUSUAL_VOID (UINT64_C(1) << 32)
+extern MS_HIDDEN _Atomic uint64_t ms_slow_path_word;
+#define MS_SLOW_PATH_VOID (UINT64_C(1) << 32)
 
-static inline uint64_t ms_unusual_now(void)
+static inline uint64_t ms_slow_path_now(void)
 {
-    return atomic_load_explicit(&ms_unusual_word, memory_order_acquire);
+    return atomic_load_explicit(&ms_slow_path_word, memory_order_acquire);
 }
 /** Whether any bit is set in a word. */
-static inline bool ms_unusual_any(uint64_t word)
+static inline bool ms_slow_path_any(uint64_t word)
 {
     return MS_UNLIKELY((uint32_t)word);
 }
 /** Whether any of these bits is set. */
-static inline bool ms_unusual(uint32_t bits)
+static inline bool ms_slow_path(uint32_t bits)
 {
-    return MS_UNLIKELY(ms_unusual_now() & bits);
+    return MS_UNLIKELY(ms_slow_path_now() & bits);
 }
-static inline void ms_unusual_set(uint32_t bits)
+static inline void ms_slow_path_set(uint32_t bits)
 {
-    atomic_fetch_or(&ms_unusual_word, bits);
+    atomic_fetch_or(&ms_slow_path_word, bits);
 }
-static inline void ms_unusual_clear(uint32_t bits)
+static inline void ms_slow_path_clear(uint32_t bits)
 {
-    atomic_fetch_and(&ms_unusual_word, ~(uint64_t)bits);
+    atomic_fetch_and(&ms_slow_path_word, ~(uint64_t)bits);
 }
 /** What was learned is void. */
-static inline void ms_unusual_forget(void)
+static inline void ms_slow_path_forget(void)
 {
-    atomic_fetch_add(&ms_unusual_word, MS_UNUSUAL_VOID);
+    atomic_fetch_add(&ms_slow_path_word, MS_SLOW_PATH_VOID);
 }
 
 #endif

@@ -18,7 +18,7 @@
 #include "report/view.h"
 
 /* What all processes of the run leaked together. */
-static void print_totals(const struct ms_outcome *outcome)
+static void print_totals(const struct ms_reports *outcome)
 {
     json_int_t bytes = 0, blocks = 0;
     size_t i;
@@ -35,7 +35,7 @@ static void print_totals(const struct ms_outcome *outcome)
 }
 
 /* The command that shows what to look at next. */
-static void print_next(const struct ms_outcome *outcome)
+static void print_next(const struct ms_reports *outcome)
 {
     struct ms_next_report *reports = calloc(outcome->count, sizeof(*reports));
     size_t i;
@@ -48,7 +48,7 @@ static void print_next(const struct ms_outcome *outcome)
 }
 
 /* Memory that could not be had, of whichever process. */
-static void print_failed(const struct ms_outcome *outcome)
+static void print_failed(const struct ms_reports *outcome)
 {
     size_t i;
 
@@ -91,7 +91,7 @@ static void print_peak(const struct ms_report *report)
     fprintf(stderr, " on %s%zu device%s", count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s");
 }
 
-static void print_found(const struct ms_outcome *outcome)
+static void print_found(const struct ms_reports *outcome)
 {
     const struct ms_report *report = &outcome->found[0].report;
     const char *path = ms_next_path(outcome->found[0].path);
@@ -130,7 +130,7 @@ static bool is_driverless(void)
     return true;
 }
 
-static bool used_none(const struct ms_outcome *outcome)
+static bool used_none(const struct ms_reports *outcome)
 {
     for (size_t i = 0; i < outcome->count; i++)
         if (json_array_size(ms_report_array(outcome->found[i].report.root, "devices")))
@@ -150,7 +150,7 @@ static void print_none(const struct ms_child *child, const char *program, bool d
                     program, driverless ? "; " NO_DRIVER : "");
 }
 
-void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
+void ms_closing_print(const struct ms_reports *outcome, const struct ms_ledgers_left *left,
                       const struct ms_child *child, const char *program, bool sim)
 {
     bool driverless = !sim && used_none(outcome) && is_driverless();
@@ -168,20 +168,20 @@ void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_
                     left->running == 1 ? "is" : "are");
 }
 
-void ms_closing_leaks(const struct ms_outcome *outcome)
+void ms_closing_leaks(const struct ms_reports *outcome)
 {
     enum { SITES = 10, FRAMES = 12 };
     struct ms_leaks leaks;
     size_t i;
 
     for (i = 0; i < outcome->count; i++) {
-        const struct ms_found *found = &outcome->found[i];
+        const struct ms_run_report *found = &outcome->found[i];
 
         if (ms_leaks_open(&found->report, 0, &leaks) < 0)
             return;
         if (ms_leak_sums_leaked(&leaks.sums).sites) {
             fputc('\n', stderr);
-            ms_text_put(stderr, ms_next_path(ms_outcome_title(found)));
+            ms_text_put(stderr, ms_next_path(ms_reports_title(found)));
             fputs(": ", stderr);
             ms_leaks_print_sums(stderr, &found->report, &leaks, 0);
             ms_leaks_print(stderr, &found->report, &leaks, SITES, FRAMES);

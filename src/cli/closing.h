@@ -10,11 +10,11 @@
 
 /** How much was used and leaked, where the reports are and what to type next; or why there is no report, and
  * that the simulated GPU (`sim`: that was it) is there where none is. */
-void ms_closing_print(const struct ms_outcome *outcome, const struct ms_ledgers_left *left,
+void ms_closing_print(const struct ms_reports *outcome, const struct ms_ledgers_left *left,
                       const struct ms_child *child, const char *program, bool sim);
 
 /** The leaks of every process, as `memshim leaks` shows them, the largest of each: why the gate did not
  * pass. */
-void ms_closing_leaks(const struct ms_outcome *outcome);
+void ms_closing_leaks(const struct ms_reports *outcome);
 
 #endif

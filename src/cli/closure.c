@@ -167,7 +167,7 @@ static char *search_rpaths(const struct ms_closure *closure, size_t user, const 
 
 static char *resolve(const struct ms_closure *closure, size_t user, const char *name)
 {
-    const struct ms_elf *elf = &closure->rows[user].elf;
+    const struct ms_elf_program *elf = &closure->rows[user].elf;
     char *found;
 
     if (strchr(name, '/'))

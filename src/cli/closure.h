@@ -11,7 +11,7 @@ struct ms_loaded {
     char *name;    /* as its user names it */
     size_t parent; /* who named it first */
     bool found;    /* where not: elf is empty */
-    struct ms_elf elf;
+    struct ms_elf_program elf;
 };
 
 struct ms_closure {

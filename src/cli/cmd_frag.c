@@ -56,14 +56,14 @@ static int take(void *arg, int id, const char *value)
 static json_t *segment_json(const struct ms_frag_segment *segment)
 {
     static const char *const names[MS_FRAG_USES] = {
-        [MS_FRAG_LIVE] = "live_bytes",   [MS_FRAG_ROUNDING] = "rounding_bytes",
-        [MS_FRAG_LIMBO] = "limbo_bytes", [MS_FRAG_PINNED] = "pinned_bytes",
-        [MS_FRAG_FREE] = "free_bytes",   [MS_FRAG_UNKNOWN] = "unknown_bytes",
+        [MS_FRAG_LIVE] = "live_bytes",     [MS_FRAG_ROUNDING] = "rounding_bytes",
+        [MS_FRAG_PENDING] = "limbo_bytes", [MS_FRAG_PINNED] = "pinned_bytes",
+        [MS_FRAG_FREE] = "free_bytes",     [MS_FRAG_UNKNOWN] = "unknown_bytes",
     };
     json_t *object = json_pack(
         "{s:O, s:O, s:I, s:I, s:I, s:I}", "address", json_object_get(segment->json, "address"), "tier",
         json_object_get(segment->json, "tier"), "bytes", segment->bytes, "live_count", segment->blocks,
-        "stranded_bytes", ms_frag_stranded(segment), "largest_gap_bytes", segment->largest_gap);
+        "stranded_bytes", ms_frag_fragmented(segment), "largest_gap_bytes", segment->largest_gap);
 
     for (unsigned use = 0; object && use < MS_FRAG_USES; use++)
         json_object_set_new(object, names[use], json_integer(segment->uses[use]));

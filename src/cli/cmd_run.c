@@ -43,7 +43,7 @@ struct run_options {
     long error_code;
     const char *mode, *output, *trace, *baseline, *merged;
     struct ms_check_rules rules;
-    struct ms_node node;
+    struct ms_host node;
 };
 
 /* Whether anything is to hold at the end. */
@@ -184,8 +184,8 @@ static int set_variables(const struct run_options *options, struct patterns *pat
             "MEMSHIM_REPORT is -: standard output is the program's, and is not read back; give -o FILE");
         return MS_EXIT_USAGE;
     }
-    *pattern_p = ms_outcome_pattern(MS_OPT_REPORT);
-    patterns->trace = ms_outcome_pattern(MS_OPT_TRACE);
+    *pattern_p = ms_reports_pattern(MS_OPT_REPORT);
+    patterns->trace = ms_reports_pattern(MS_OPT_TRACE);
     if ((*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0) ||
         (patterns->trace && setenv("MEMSHIM_TRACE", patterns->trace, 1) < 0))
         return MS_EXIT_FAILED;
@@ -206,7 +206,7 @@ static int check_directory(const char *what, const char *pattern)
 {
     const char *slash = strrchr(pattern, '/');
     char *directory = slash ? strndup(pattern, (size_t)(slash - pattern) + 1) : strdup(".");
-    char *path = directory ? ms_outcome_fixed_path(directory) : NULL;
+    char *path = directory ? ms_reports_fixed_path(directory) : NULL;
     int status = MS_EXIT_OK;
 
     if (path && access(path, W_OK | X_OK) < 0) {
@@ -221,7 +221,7 @@ static int check_directory(const char *what, const char *pattern)
 /* An old report or trace under the name would be taken for this run's if the program wrote none. */
 static int clear_way(const char *what, const char *pattern, bool force)
 {
-    char *path = pattern ? ms_outcome_fixed_path(pattern) : NULL;
+    char *path = pattern ? ms_reports_fixed_path(pattern) : NULL;
     struct stat st;
     int status = pattern ? check_directory(what, pattern) : MS_EXIT_OK;
 
@@ -232,7 +232,7 @@ static int clear_way(const char *what, const char *pattern, bool force)
         } else if (!force) {
             ms_cli_error("%s exists; give -f to replace it", path);
             status = MS_EXIT_USAGE;
-        } else if (ms_outcome_remove(path) < 0) {
+        } else if (ms_reports_remove(path) < 0) {
             ms_cli_error("cannot replace %s: %s", path, strerror(errno));
             status = MS_EXIT_FAILED;
         }
@@ -251,7 +251,7 @@ static bool is_more(json_int_t leaked, uint64_t allowed, const char *class)
 }
 
 /* 0, or the error exit code after a line. */
-static int gate_leaks(const struct run_options *options, const struct ms_outcome *outcome)
+static int gate_leaks(const struct run_options *options, const struct ms_reports *outcome)
 {
     struct ms_leak_sums sums = {.of = {{0, 0, 0}}};
     bool failed;
@@ -286,13 +286,13 @@ static void print_failed(const struct ms_check_results *results)
 }
 
 /* The limits of memshim check, on each process by itself. 0, or a status after a line. */
-static int gate_limits(struct run_options *options, const struct ms_outcome *outcome)
+static int gate_limits(struct run_options *options, const struct ms_reports *outcome)
 {
     struct ms_check_results results = {.rows = NULL};
     int status = 0;
 
     for (size_t i = 0; i < outcome->count && !status; i++)
-        if (ms_check_report(&options->rules, ms_outcome_title(&outcome->found[i]), &outcome->found[i].report,
+        if (ms_check_report(&options->rules, ms_reports_title(&outcome->found[i]), &outcome->found[i].report,
                             &results) < 0)
             status = MS_EXIT_FAILED;
     if (!status && results.failed) {
@@ -307,7 +307,7 @@ static int gate_limits(struct run_options *options, const struct ms_outcome *out
 
 /* The program's failure is worth more than ours: its status stands. A gate that could not look does not
  * pass. */
-static int gate(struct run_options *options, const struct ms_outcome *outcome,
+static int gate(struct run_options *options, const struct ms_reports *outcome,
                 const struct ms_ledgers_left *left, const struct ms_child *child)
 {
     int status;
@@ -357,10 +357,10 @@ static int run_alone(const struct run_options *options, const char *path, char *
 
 static int follow(struct run_options *options, const char *path, char **argv, const char *pattern)
 {
-    struct ms_outcome outcome = {NULL, 0, false};
+    struct ms_reports outcome = {NULL, 0, false};
     struct ms_ledgers_left left = {0, 0};
     struct ms_child child = {0};
-    struct ms_run run;
+    struct ms_program_run run;
     char *displaced;
     int status;
 
@@ -370,7 +370,7 @@ static int follow(struct run_options *options, const char *path, char **argv, co
         return MS_EXIT_FAILED;
     if (ms_option_int(MS_OPT_MODE) != MS_MODE_OFF && ms_preload_set_nvtx(options->quiet) < 0)
         return MS_EXIT_FAILED;
-    if (ms_preload_set(options->sim, path, options->quiet) < 0 || ms_outcome_begin(&run) < 0)
+    if (ms_preload_set(options->sim, path, options->quiet) < 0 || ms_reports_begin(&run) < 0)
         return MS_EXIT_FAILED;
     displaced = options->sim ? ms_displaced_begin() : NULL;
     status = ms_child_run(path, argv, &child);
@@ -378,23 +378,23 @@ static int follow(struct run_options *options, const char *path, char **argv, co
         ms_displaced_print(displaced);
     ms_displaced_end(displaced);
     if (status) {
-        ms_outcome_end(&run);
+        ms_reports_end(&run);
         return status;
     }
     if (pattern && ms_option_int(MS_OPT_MODE) != MS_MODE_OFF) {
         ms_ledgers_complete(&run, &child, &left);
-        ms_outcome_find(pattern, &run, child.pid, &outcome);
-        ms_outcome_symbolize(&outcome);
+        ms_reports_find(pattern, &run, child.pid, &outcome);
+        ms_reports_symbolize(&outcome);
         if (!options->quiet && !options->node.directory)
             ms_closing_print(&outcome, &left, &child, argv[0], options->sim);
     }
-    ms_outcome_end(&run);
-    ms_node_name(&options->node, &outcome);
+    ms_reports_end(&run);
+    ms_host_name(&options->node, &outcome);
     status = gate(options, &outcome, &left, &child);
-    if (options->node.path && ms_node_merge(&options->node, &outcome, options->force, options->quiet) < 0 &&
+    if (options->node.path && ms_host_merge(&options->node, &outcome, options->force, options->quiet) < 0 &&
         !status)
         status = MS_EXIT_FAILED;
-    ms_outcome_free(&outcome);
+    ms_reports_free(&outcome);
     return status;
 }
 
@@ -402,7 +402,7 @@ static int follow(struct run_options *options, const char *path, char **argv, co
 static int begin_node(struct run_options *options)
 {
     bool own = !options->output && !getenv("MEMSHIM_REPORT");
-    int status = options->merged ? ms_node_begin(&options->node, options->merged, own) : MS_EXIT_OK;
+    int status = options->merged ? ms_host_begin(&options->node, options->merged, own) : MS_EXIT_OK;
 
     if (!status && options->merged)
         status = check_directory("job report", options->merged);
@@ -447,6 +447,6 @@ int ms_cmd_run(int argc, char **argv)
     free(patterns.trace);
     free(path);
     ms_check_rules_free(&options.rules);
-    ms_node_end(&options.node);
+    ms_host_end(&options.node);
     return status;
 }

@@ -77,12 +77,12 @@ static int write_report(const char *path, const struct symbolize_options *option
             ms_cli_error("%s would be replaced; give -f for that, or -o FILE", path);
             return MS_EXIT_USAGE;
         }
-        return ms_outcome_store(path, mode_of(path), report) < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
+        return ms_reports_store(path, mode_of(path), report) < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
     }
     out = ms_cli_open_output(options->printing.output, options->printing.force);
     if (!out)
         return MS_EXIT_USAGE;
-    if (ms_outcome_dump(out, report) < 0) {
+    if (ms_reports_dump(out, report) < 0) {
         ms_cli_error("cannot write %s: %s",
                      options->printing.output ? options->printing.output : "the output", strerror(errno));
         ms_cli_discard_output(out);
@@ -111,7 +111,7 @@ int ms_cmd_symbolize(int argc, char **argv)
     if (ms_cli_read(argv[first], &report) < 0)
         return MS_EXIT_USAGE;
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
-    ms_cli_note_astray(argv[first], &report, &result.astray);
+    ms_cli_note_dangling(argv[first], &report, &result.astray);
     ms_report_tell(&report, NULL);
     status = write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)

@@ -57,14 +57,14 @@ static void check_rights(const char *path, json_t *obstacles)
 }
 
 /* The loader itself, named as a program: it loads what is preloaded into the program that is its argument. */
-static bool is_loader(const struct ms_elf *elf)
+static bool is_loader(const struct ms_elf_program *elf)
 {
     return elf->soname && (!strncmp(elf->soname, "ld-linux", 8) || !strncmp(elf->soname, "ld64", 4));
 }
 
 /* `program` says "unreachable" where the library must not be preloaded: musl's loader ends a program for it,
  * and one without a loader never hears of it. */
-static void check_loader(const struct ms_elf *elf, json_t *program, json_t *obstacles)
+static void check_loader(const struct ms_elf_program *elf, json_t *program, json_t *obstacles)
 {
     if (elf->kind != MS_ELF_FILE)
         return;
@@ -82,7 +82,7 @@ static void check_loader(const struct ms_elf *elf, json_t *program, json_t *obst
 }
 
 /* How one object reaches a GPU; NULL if it does not by itself. *seen_p says under which names. */
-static const char *role_of(const struct ms_elf *elf, const char *name, const char **seen_p)
+static const char *role_of(const struct ms_elf_program *elf, const char *name, const char **seen_p)
 {
     static const char by_exports[] =
         "seen: its functions are replaced by their exported names, under the name that the program calls";
@@ -134,7 +134,7 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
     return object;
 }
 
-static void check_simulated(const struct ms_elf *elf, json_t *obstacles)
+static void check_simulated(const struct ms_elf_program *elf, json_t *obstacles)
 {
     if (elf->holds_runtime && !elf->is_simulated && strncmp(file_name(elf->path), "libcudart.so.", 13))
         add_line(
@@ -170,7 +170,7 @@ static void read_objects(const char *path, bool sim, json_t *program)
 
 /* The program that a script is run by; `#!/usr/bin/env NAME` is looked through. NULL if it cannot be
  * found. */
-static char *script_program(const struct ms_elf *script)
+static char *script_program(const struct ms_elf_program *script)
 {
     char *found = NULL;
 
@@ -190,7 +190,7 @@ json_t *ms_doctor_program(const char *path, bool sim, bool deep)
 {
     json_t *program = json_object(), *obstacles = json_array(), *through = json_array();
     char *current = strdup(path);
-    struct ms_elf elf;
+    struct ms_elf_program elf;
     int scripts;
 
     json_object_set_new(program, "path", json_string(path));

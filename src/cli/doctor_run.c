@@ -59,7 +59,7 @@ static void add_lines(json_t *lines, const json_t *more)
     }
 }
 
-static json_t *judge(const struct ms_outcome *outcome, const struct ms_child *child)
+static json_t *judge(const struct ms_reports *outcome, const struct ms_child *child)
 {
     json_t *routes = json_object(), *spots = json_array(), *diagnostics = json_array(),
            *counts = json_object();
@@ -95,15 +95,15 @@ static int set_report(const char *directory, char **pattern_p)
     free(value);
     if (ms_preload_check_options())
         return -1;
-    *pattern_p = ms_outcome_pattern(MS_OPT_REPORT);
+    *pattern_p = ms_reports_pattern(MS_OPT_REPORT);
     return *pattern_p ? 0 : -1;
 }
 
 json_t *ms_doctor_run(const char *path, char **argv, bool sim)
 {
-    struct ms_outcome outcome = {NULL, 0, false};
+    struct ms_reports outcome = {NULL, 0, false};
     struct ms_child child = {.stdout_to_stderr = true};
-    struct ms_run run;
+    struct ms_program_run run;
     const char *parent = getenv("TMPDIR");
     char *directory, *pattern = NULL;
     json_t *result = NULL;
@@ -114,10 +114,10 @@ json_t *ms_doctor_run(const char *path, char **argv, bool sim)
         ms_cli_error("cannot make a directory %s: %s", directory, strerror(errno));
     } else {
         if (set_report(directory, &pattern) == 0 && ms_preload_set(sim, path, false) == 0 &&
-            ms_outcome_begin(&run) == 0 && ms_child_run(path, argv, &child) == 0) {
-            ms_outcome_find(pattern, &run, child.pid, &outcome);
+            ms_reports_begin(&run) == 0 && ms_child_run(path, argv, &child) == 0) {
+            ms_reports_find(pattern, &run, child.pid, &outcome);
             result = judge(&outcome, &child);
-            ms_outcome_free(&outcome);
+            ms_reports_free(&outcome);
         }
         remove_directory(directory);
     }

@@ -50,7 +50,7 @@ const char *ms_elf_machine_name(int machine)
     }
 }
 
-static void read_script(struct ms_elf *result, char *line)
+static void read_script(struct ms_elf_program *result, char *line)
 {
     char *word = line + 2, *end;
 
@@ -67,7 +67,7 @@ static void read_script(struct ms_elf *result, char *line)
     result->interpreter = strdup(word);
 }
 
-static void add_needed(struct ms_elf *result, const char *name)
+static void add_needed(struct ms_elf_program *result, const char *name)
 {
     char **grown = realloc(result->needed, (result->needed_count + 1) * sizeof(*grown));
 
@@ -84,7 +84,7 @@ static void set_once(char **text_p, const char *text)
         *text_p = strdup(text);
 }
 
-static void read_dynamic(struct ms_elf *result, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void read_dynamic(struct ms_elf_program *result, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -104,7 +104,7 @@ static void read_dynamic(struct ms_elf *result, Elf *elf, Elf_Scn *section, cons
     }
 }
 
-static void count_import(struct ms_elf *result, const char *name)
+static void count_import(struct ms_elf_program *result, const char *name)
 {
     if (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen"))
         result->opens = true;
@@ -114,7 +114,7 @@ static void count_import(struct ms_elf *result, const char *name)
         result->driver_calls++;
 }
 
-static void read_symbols(struct ms_elf *result, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void read_symbols(struct ms_elf_program *result, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t i, count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -129,7 +129,7 @@ static void read_symbols(struct ms_elf *result, Elf *elf, Elf_Scn *section, cons
 }
 
 /* Constant data alone: device code and instructions are large and say nothing. */
-static void read_text(struct ms_elf *result, Elf_Scn *section, const char *name)
+static void read_text(struct ms_elf_program *result, Elf_Scn *section, const char *name)
 {
     Elf_Data *data =
         strncmp(name, ".rodata", 7) && strncmp(name, ".data", 5) ? NULL : elf_rawdata(section, NULL);
@@ -144,7 +144,7 @@ static void read_text(struct ms_elf *result, Elf_Scn *section, const char *name)
         result->is_simulated = true;
 }
 
-static void read_sections(struct ms_elf *result, Elf *elf)
+static void read_sections(struct ms_elf_program *result, Elf *elf)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
@@ -166,7 +166,7 @@ static void read_sections(struct ms_elf *result, Elf *elf)
     }
 }
 
-static void read_segments(struct ms_elf *result, Elf *elf)
+static void read_segments(struct ms_elf_program *result, Elf *elf)
 {
     size_t i, count, file_bytes;
     const char *file = elf_rawfile(elf, &file_bytes);
@@ -183,7 +183,7 @@ static void read_segments(struct ms_elf *result, Elf *elf)
     }
 }
 
-static void read_elf(struct ms_elf *result, Elf *elf)
+static void read_elf(struct ms_elf_program *result, Elf *elf)
 {
     GElf_Ehdr header;
 
@@ -197,13 +197,13 @@ static void read_elf(struct ms_elf *result, Elf *elf)
     result->is_executable = header.e_type == ET_EXEC || result->interpreter;
 }
 
-void ms_elf_read(const char *path, struct ms_elf *result)
+void ms_elf_read(const char *path, struct ms_elf_program *result)
 {
     char start[256] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     Elf *elf;
 
-    *result = (struct ms_elf){.kind = MS_ELF_UNREADABLE, .path = strdup(path)};
+    *result = (struct ms_elf_program){.kind = MS_ELF_UNREADABLE, .path = strdup(path)};
     if (fd < 0 || pread(fd, start, sizeof(start) - 1, 0) < 0) {
         if (fd >= 0)
             close(fd);
@@ -221,7 +221,7 @@ void ms_elf_read(const char *path, struct ms_elf *result)
     close(fd);
 }
 
-void ms_elf_free(struct ms_elf *elf)
+void ms_elf_free(struct ms_elf_program *elf)
 {
     size_t i;
 

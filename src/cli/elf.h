@@ -15,7 +15,7 @@ enum ms_elf_kind {
 };
 
 /** One file. All strings are owned by it; NULL where it has none. */
-struct ms_elf {
+struct ms_elf_program {
     enum ms_elf_kind kind;
     char *path;
     char *interpreter; /* the program loader, or the program that a script names */
@@ -27,9 +27,9 @@ struct ms_elf {
     char *soname, *rpath, *runpath;
     char **needed;
     size_t needed_count;
-    bool opens;           /* imports dlopen or dlmopen */
-    bool names_driver;    /* holds the text "libcuda.so" without needing it: opens it at run time */
-    bool holds_runtime;   /* holds a copy of the CUDA runtime */
+    bool opens;         /* imports dlopen or dlmopen */
+    bool names_driver;  /* holds the text "libcuda.so" without needing it: opens it at run time */
+    bool holds_runtime; /* holds a copy of the CUDA runtime */
     /* holds something of the simulated GPU's, as a program with its static runtime does */
     bool is_simulated;
     size_t driver_calls;  /* imported cu* */
@@ -37,8 +37,8 @@ struct ms_elf {
 };
 
 /** Look at a file; never fails: what cannot be told is left out. */
-void ms_elf_read(const char *path, struct ms_elf *elf_p);
-void ms_elf_free(struct ms_elf *elf);
+void ms_elf_read(const char *path, struct ms_elf_program *elf_p);
+void ms_elf_free(struct ms_elf_program *elf);
 
 /** The machine that this command runs on, as the files above say it. */
 int ms_elf_own_machine(void);

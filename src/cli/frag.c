@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-json_int_t ms_frag_stranded(const struct ms_frag_segment *segment)
+json_int_t ms_frag_fragmented(const struct ms_frag_segment *segment)
 {
     return segment->blocks ? segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN] : 0;
 }
@@ -23,7 +23,7 @@ json_int_t ms_frag_index(const struct ms_frag_device *device)
 static enum ms_frag_use use_of(const char *state)
 {
     static const char *const names[MS_FRAG_USES] = {
-        [MS_FRAG_LIVE] = "live", [MS_FRAG_LIMBO] = "limbo",     [MS_FRAG_PINNED] = "pinned",
+        [MS_FRAG_LIVE] = "live", [MS_FRAG_PENDING] = "limbo",   [MS_FRAG_PINNED] = "pinned",
         [MS_FRAG_FREE] = "free", [MS_FRAG_UNKNOWN] = "unknown", [MS_FRAG_ROUNDING] = "rounding",
     };
     for (unsigned use = 0; use < MS_FRAG_USES; use++)
@@ -72,7 +72,7 @@ static bool read_segment(const json_t *json, struct ms_frag_segment *segment)
 static int by_stranded(const void *a, const void *b)
 {
     const struct ms_frag_segment *x = a, *y = b;
-    json_int_t left = ms_frag_stranded(x), right = ms_frag_stranded(y);
+    json_int_t left = ms_frag_fragmented(x), right = ms_frag_fragmented(y);
 
     if (left != right)
         return left > right ? -1 : 1;
@@ -98,7 +98,7 @@ static int by_bytes(const void *a, const void *b)
 /* One row per live block of a segment that strands something; then rows of one site become one. */
 static size_t list_holders(const struct ms_frag_segment *segment, struct ms_frag_holder *rows)
 {
-    json_int_t stranded = ms_frag_stranded(segment), live = segment->uses[MS_FRAG_LIVE];
+    json_int_t stranded = ms_frag_fragmented(segment), live = segment->uses[MS_FRAG_LIVE];
     size_t count = 0, i;
     json_t *piece;
 
@@ -145,7 +145,7 @@ static int find_holders(struct ms_frag_device *device)
     if (!device->holders)
         return -1;
     for (i = 0; i < device->segment_count; i++) {
-        if (!ms_frag_stranded(&device->segments[i]))
+        if (!ms_frag_fragmented(&device->segments[i]))
             continue;
         first = device->holder_count;
         device->holder_count += merge_holders(

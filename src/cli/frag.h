@@ -14,7 +14,7 @@
 enum ms_frag_use {
     MS_FRAG_LIVE,
     MS_FRAG_ROUNDING,
-    MS_FRAG_LIMBO,
+    MS_FRAG_PENDING,
     MS_FRAG_PINNED,
     MS_FRAG_FREE,
     MS_FRAG_UNKNOWN,
@@ -43,7 +43,7 @@ struct ms_frag_device {
     struct ms_frag_holder *holders; /* likewise */
     size_t holder_count;
     json_int_t free_bytes, largest_free; /* free: in segments, in one piece or many */
-    /* recovered: what is free and what is in limbo cannot be told apart */
+    /* recovered: what is free and what is pending cannot be told apart */
     bool unknown;
 };
 
@@ -81,7 +81,7 @@ json_t *ms_frag_segments_then(const struct ms_report *report, const struct ms_ev
                               const struct ms_frag_moment *moment, struct ms_frag_then *then);
 
 /** Free bytes inside a segment that holds a live block. */
-json_int_t ms_frag_stranded(const struct ms_frag_segment *segment);
+json_int_t ms_frag_fragmented(const struct ms_frag_segment *segment);
 
 /** In thousandths: how much of what is free is not in the largest piece. 0 if nothing is free. */
 json_int_t ms_frag_index(const struct ms_frag_device *device);

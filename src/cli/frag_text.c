@@ -38,9 +38,9 @@ static const struct {
     char letter;
     const char *colour;
 } uses[MS_FRAG_USES] = {
-    [MS_FRAG_LIVE] = {'#', "\033[32m"},  [MS_FRAG_ROUNDING] = {'#', "\033[32m"},
-    [MS_FRAG_LIMBO] = {'~', "\033[33m"}, [MS_FRAG_PINNED] = {'!', "\033[35m"},
-    [MS_FRAG_FREE] = {'.', "\033[31m"},  [MS_FRAG_UNKNOWN] = {'?', "\033[33m"},
+    [MS_FRAG_LIVE] = {'#', "\033[32m"},    [MS_FRAG_ROUNDING] = {'#', "\033[32m"},
+    [MS_FRAG_PENDING] = {'~', "\033[33m"}, [MS_FRAG_PINNED] = {'!', "\033[35m"},
+    [MS_FRAG_FREE] = {'.', "\033[31m"},    [MS_FRAG_UNKNOWN] = {'?', "\033[33m"},
 };
 
 static const char *paint(FILE *out, const char *colour)
@@ -109,7 +109,7 @@ static void print_map(FILE *out, const struct ms_frag_segment *segment, int coun
                   : *state == 'u'          ? MS_FRAG_UNKNOWN
                   : *state == 'f'          ? MS_FRAG_FREE
                   : !strcmp(state, "live") ? MS_FRAG_LIVE
-                                           : MS_FRAG_LIMBO;
+                                           : MS_FRAG_PENDING;
 
         for (int c = first_cell(begin, cell_bytes, count); c < count && c * cell_bytes < end; c++) {
             double from = c * cell_bytes > begin ? c * cell_bytes : begin;

@@ -103,7 +103,7 @@ struct ms_job_row {
     uint32_t told_by; /* the row of ranks[] that tells the other words: the lowest that has it */
     uint32_t ranks;   /* that have it */
     struct ms_job_spread weights[MS_JOB_WEIGHTS];
-    uint32_t stamp; /* while a report is taken: what it has of this */
+    uint32_t state_word; /* while a report is taken: what it has of this */
     json_int_t now[MS_JOB_WEIGHTS];
     struct ms_job_part now_blamed[MS_JOB_WEIGHTS];
     json_int_t now_held;
@@ -136,7 +136,7 @@ struct ms_job {
     json_t *shown; /* the report of the fullest, owned */
     json_t *least; /* what a context took of a card of each model at least (report/contexts_told.h), owned */
     uint32_t shown_rank;
-    uint32_t stamp;
+    uint32_t state_word;
     struct ms_job_group *groups;
     size_t group_count;
     struct ms_job_outlier *outliers; /* most beyond its group first */
@@ -162,8 +162,8 @@ void ms_job_put_text(FILE *out, const struct ms_job *job);
 /** "2 stand out" and a line for each, at most `most`, with the call site that makes it so. */
 void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most);
 
-/* --- between its files ------------------------------------------------------------------------------------
- */
+/* --- between its files
+ * ------------------------------------------------------------------------------------ */
 
 /** By rank, those without one last, then host, process and time. */
 int ms_job_compare(const struct ms_job_rank *a, const struct ms_job_rank *b);
@@ -217,7 +217,7 @@ json_int_t ms_job_median(const struct ms_job_spread *spread, uint32_t ranks);
 json_int_t ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure, uint32_t *order,
                             uint32_t rows[3]);
 /** A report that is being taken. */
-struct ms_job_taking {
+struct ms_job_footprint_event {
     struct ms_job *job;
     const struct ms_report *report;
     uint32_t rank;  /* row of ranks[] */
@@ -231,10 +231,11 @@ struct ms_job_taking {
     uint32_t *site_rows; /* by site id: the job's row, UINT32_MAX: none */
 };
 /** The row, whose `now` is the report's; of a number that is UINT32_MAX, or without memory, NULL. */
-struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_id list, uint32_t number);
+struct ms_job_row *ms_job_touch(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
+                                uint32_t number);
 /** What memshim check measures of it: growth, devices, owners, phases (job_measured.c). 0, or -1 without
  * memory. */
-int ms_job_take_measured(struct ms_job_taking *taking);
+int ms_job_take_measured(struct ms_job_footprint_event *taking);
 /** Groups and outliers, of ranks and sites in their order. 0, or -1 without memory. */
 int ms_job_group(struct ms_job *job);
 

@@ -41,7 +41,8 @@ static struct named *named(struct gathering *gathering, const char *name)
 }
 
 /* The call site that is blamed for a figure, as a row of the job's. */
-static struct ms_job_part blamed(const struct ms_job_taking *taking, const struct ms_check_measure *row)
+static struct ms_job_part blamed(const struct ms_job_footprint_event *taking,
+                                 const struct ms_check_measure *row)
 {
     bool known = row->site >= 0 && (size_t)row->site < json_array_size(taking->report->sites);
 
@@ -50,7 +51,7 @@ static struct ms_job_part blamed(const struct ms_job_taking *taking, const struc
 }
 
 /* The figures of what is measured of one kind: `places` says which is which, -1 for none. */
-static int gather(const struct ms_job_taking *taking, struct gathering *gathering,
+static int gather(const struct ms_job_footprint_event *taking, struct gathering *gathering,
                   const struct ms_check_measures *measures, enum ms_check_of of,
                   const int places[MS_CHECK_DEVICE_FIGURES])
 {
@@ -73,7 +74,8 @@ static int gather(const struct ms_job_taking *taking, struct gathering *gatherin
     return 0;
 }
 
-static int put(struct ms_job_taking *taking, enum ms_job_list_id list, const struct gathering *gathering)
+static int put(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
+               const struct gathering *gathering)
 {
     for (size_t i = 0; i < gathering->count; i++) {
         const struct named *one = &gathering->rows[i];
@@ -94,7 +96,7 @@ static void drop(struct gathering *gathering)
     free(gathering->rows);
 }
 
-static int take_owners(struct ms_job_taking *taking, const struct ms_check_measures *measures)
+static int take_owners(struct ms_job_footprint_event *taking, const struct ms_check_measures *measures)
 {
     static const int places[MS_CHECK_DEVICE_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_OWNER_PEAK,
                                                         [MS_CHECK_LEAK] = MS_JOB_OWNER_LEAKED,
@@ -123,7 +125,7 @@ static int take_owners(struct ms_job_taking *taking, const struct ms_check_measu
     return status;
 }
 
-static int take_phases(struct ms_job_taking *taking, const struct ms_check_measures *measures)
+static int take_phases(struct ms_job_footprint_event *taking, const struct ms_check_measures *measures)
 {
     static const int places[MS_CHECK_DEVICE_FIGURES] = {[MS_CHECK_PEAK] = MS_JOB_PHASE_PEAK,
                                                         [MS_CHECK_LEAK] = -1,
@@ -151,7 +153,8 @@ static int take_phases(struct ms_job_taking *taking, const struct ms_check_measu
     return status;
 }
 
-static struct ms_job_device *add_device(struct ms_job_taking *taking, const struct ms_check_measure *row)
+static struct ms_job_device *add_device(struct ms_job_footprint_event *taking,
+                                        const struct ms_check_measure *row)
 {
     const struct ms_job_words words = {{row->name}, ms_job_figure_of(row->whole)};
     uint32_t number = ms_job_row(taking->job, MS_JOB_DEVICES, &words);
@@ -167,7 +170,7 @@ static struct ms_job_device *add_device(struct ms_job_taking *taking, const stru
 }
 
 /* The peak is the first row of each device. */
-static int take_devices(struct ms_job_taking *taking, const struct ms_check_measures *measures)
+static int take_devices(struct ms_job_footprint_event *taking, const struct ms_check_measures *measures)
 {
     struct ms_job_device *device = NULL;
 
@@ -184,7 +187,7 @@ static int take_devices(struct ms_job_taking *taking, const struct ms_check_meas
     return 0;
 }
 
-int ms_job_take_measured(struct ms_job_taking *taking)
+int ms_job_take_measured(struct ms_job_footprint_event *taking)
 {
     struct ms_check_measures measures;
     int status = ms_check_measure(taking->report, &measures);

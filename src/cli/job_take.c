@@ -33,7 +33,8 @@ static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *c
     parts[i] = (struct ms_job_part){site, bytes};
 }
 
-struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_id list, uint32_t number)
+struct ms_job_row *ms_job_touch(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
+                                uint32_t number)
 {
     struct ms_job *job = taking->job;
     struct ms_job_touched *touched;
@@ -42,14 +43,14 @@ struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_i
     if (number == UINT32_MAX)
         return NULL;
     row = &job->lists[list].rows[number];
-    if (row->stamp == job->stamp)
+    if (row->state_word == job->state_word)
         return row;
     touched = ms_grow(taking->touched, sizeof(*touched), taking->touched_count, &taking->touched_room, 64);
     if (!touched)
         return NULL;
     taking->touched = touched;
     touched[taking->touched_count++] = (struct ms_job_touched){list, number};
-    row->stamp = job->stamp;
+    row->state_word = job->state_word;
     memset(row->now, 0, sizeof(row->now));
     for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
         row->now_blamed[weight] = (struct ms_job_part){UINT32_MAX, 0};
@@ -57,7 +58,7 @@ struct ms_job_row *ms_job_touch(struct ms_job_taking *taking, enum ms_job_list_i
     return row;
 }
 
-static void take_devices(struct ms_job_taking *taking)
+static void take_devices(struct ms_job_footprint_event *taking)
 {
     struct ms_job_rank *rank = &taking->job->ranks[taking->rank];
     json_t *device;
@@ -86,7 +87,7 @@ static void take_devices(struct ms_job_taking *taking)
         rank->figures[figure] = ms_job_figure_of(rank->figures[figure]);
 }
 
-static int take_leaks(struct ms_job_taking *taking)
+static int take_leaks(struct ms_job_footprint_event *taking)
 {
     size_t count = json_array_size(taking->report->sites), i;
     json_t *leak;
@@ -106,7 +107,7 @@ static int take_leaks(struct ms_job_taking *taking)
     return 0;
 }
 
-static int tell_site(const struct ms_job_taking *taking, uint32_t number, const json_t *json)
+static int tell_site(const struct ms_job_footprint_event *taking, uint32_t number, const json_t *json)
 {
     struct ms_job *job = taking->job;
     bool inferred;
@@ -130,7 +131,7 @@ static int tell_site(const struct ms_job_taking *taking, uint32_t number, const 
 }
 
 /* One place on several devices is one site: what it held at the peaks is the most of them. */
-static int take_site(struct ms_job_taking *taking, const json_t *json)
+static int take_site(struct ms_job_footprint_event *taking, const json_t *json)
 {
     uint32_t number =
         ms_job_row(taking->job, MS_JOB_SITES,
@@ -155,7 +156,7 @@ static int take_site(struct ms_job_taking *taking, const json_t *json)
     return 0;
 }
 
-static int add_up(struct ms_job_taking *taking)
+static int add_up(struct ms_job_footprint_event *taking)
 {
     struct ms_job *job = taking->job;
     struct ms_job_rank *rank = &job->ranks[taking->rank];
@@ -210,7 +211,7 @@ void ms_job_take_least(struct ms_job *job, const struct ms_report *report)
 int ms_job_take(struct ms_job *job, struct ms_report *report)
 {
     const json_t *run = json_object_get(report->root, "run");
-    struct ms_job_taking taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
+    struct ms_job_footprint_event taking = {.job = job, .report = report, .rank = (uint32_t)job->rank_count};
     struct ms_job_rank *rank = ms_job_add_rank(job);
     size_t i;
     json_t *site;
@@ -224,7 +225,7 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->ooms = ms_report_sum((json_int_t)json_array_size(ms_report_array(report->root, "oom")),
                                ms_report_int(json_object_get(report->root, "overhead"), "ooms_left_out"));
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
-    job->stamp++;
+    job->state_word++;
     take_devices(&taking);
     ms_job_take_least(job, report);
     status = rank->host ? take_leaks(&taking) : -1;

@@ -170,7 +170,7 @@ int ms_job_write(FILE *out, const struct ms_job *job)
 {
     struct ms_report shown = {.root = job->shown};
     uint32_t *order = calloc(job->rank_count + 1, sizeof(*order));
-    int status = order ? ms_outcome_dump_members(out, &shown) : -1;
+    int status = order ? ms_reports_dump_members(out, &shown) : -1;
 
     if (status == 0) {
         fputs(",\n\"ranks\": [", out);

@@ -374,7 +374,7 @@ static bool open_of_run(const struct completing *completing, const char *path, s
     if (own < 0)
         return false;
     close(own);
-    if (ms_outcome_is_older(&st, completing->since_unix_ns) || load(path, ledger_p, error, sizeof(error)) < 0)
+    if (ms_reports_is_older(&st, completing->since_unix_ns) || load(path, ledger_p, error, sizeof(error)) < 0)
         return false;
     if (ledger_p->own && ms_process()->run_id == completing->run_id)
         return true;
@@ -406,7 +406,7 @@ static int by_start(const void *a, const void *b)
     return (x->start_unix_ns > y->start_unix_ns) - (x->start_unix_ns < y->start_unix_ns);
 }
 
-void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
+void ms_ledgers_complete(const struct ms_program_run *run, const struct ms_child *child,
                          struct ms_ledgers_left *left_p)
 {
     struct completing completing = {

@@ -46,8 +46,8 @@ size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg)
 /** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one
  * process if `pid` is not 0. Returns how many; without `visit` that is all. */
 size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
-/** What an error line ends in if what was visited so far left out ledgers of other users, or "". Told once.
- */
+/** What an error line ends in if what was visited so far left out ledgers of other users, or "". Told
+ * once. */
 const char *ms_ledgers_others(void);
 /** The same as a line of its own. */
 void ms_ledgers_say_others(void);
@@ -69,7 +69,7 @@ struct ms_ledgers_left {
 /** After a run: write the reports that processes of it could not write, since they
  * were killed or left without the normal end, under the names that their own MEMSHIM_REPORT gives them.
  * `child` is the program itself. */
-void ms_ledgers_complete(const struct ms_run *run, const struct ms_child *child,
+void ms_ledgers_complete(const struct ms_program_run *run, const struct ms_child *child,
                          struct ms_ledgers_left *left_p);
 
 #endif

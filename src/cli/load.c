@@ -21,8 +21,8 @@ static void count_module(void *arg, const char *line)
     ++*(unsigned *)arg;
 }
 
-void ms_cli_note_astray(const char *path, const struct ms_report *report,
-                        const struct ms_pyframes_astray *astray)
+void ms_cli_note_dangling(const char *path, const struct ms_report *report,
+                          const struct ms_pyframes_dangling *astray)
 {
     size_t codes = json_array_size(ms_report_array(report->root, "codes"));
 
@@ -44,7 +44,7 @@ void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least
                     path, json_array_size(ms_report_array(report->root, "ranks")));
     if (!ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
         ms_symbols_resolve(report, &places, count_module, &unusable, &result);
-    ms_cli_note_astray(path, report, &result.astray);
+    ms_cli_note_dangling(path, report, &result.astray);
     ms_report_tell(report, least);
     if (ms_suppress_apply(report))
         ms_findings_tell(report); /* once more: what is suppressed is none */

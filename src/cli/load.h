@@ -22,8 +22,8 @@ int ms_cli_load(const char *path, struct ms_report *report_p);
 void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least);
 
 /** One note if frames are astray, of the report in the file `path`. */
-void ms_cli_note_astray(const char *path, const struct ms_report *report,
-                        const struct ms_pyframes_astray *astray);
+void ms_cli_note_dangling(const char *path, const struct ms_report *report,
+                          const struct ms_pyframes_dangling *astray);
 
 /** The sites as an array of their own, largest `key` first, equal ones by id; free() it. NULL if there are
  * none. */

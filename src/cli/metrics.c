@@ -13,7 +13,7 @@
 static int add(void *arg, const struct ms_cli_ledger *ledger)
 {
     struct ms_metrics *metrics = arg;
-    struct ms_pyframes_astray astray;
+    struct ms_pyframes_dangling astray;
     struct ms_report report;
     size_t named, lines;
     int status;

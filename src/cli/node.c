@@ -27,7 +27,7 @@ static char *pattern_in(const char *directory)
     return pattern;
 }
 
-static int make_directory(struct ms_node *node)
+static int make_directory(struct ms_host *node)
 {
     const char *place = getenv("TMPDIR");
 
@@ -44,9 +44,9 @@ static int make_directory(struct ms_node *node)
     return node->pattern ? MS_EXIT_OK : MS_EXIT_FAILED;
 }
 
-int ms_node_begin(struct ms_node *node, const char *to, bool own)
+int ms_host_begin(struct ms_host *node, const char *to, bool own)
 {
-    node->path = ms_outcome_fixed_path(to);
+    node->path = ms_reports_fixed_path(to);
     if (!node->path) {
         ms_cli_error("--merge-node '%s': one file for all processes; %%h and %%%% may stand in it", to);
         return MS_EXIT_USAGE;
@@ -54,7 +54,7 @@ int ms_node_begin(struct ms_node *node, const char *to, bool own)
     return own ? make_directory(node) : MS_EXIT_OK;
 }
 
-void ms_node_name(const struct ms_node *node, struct ms_outcome *outcome)
+void ms_host_name(const struct ms_host *node, struct ms_reports *outcome)
 {
     for (size_t i = 0; node->directory && i < outcome->count; i++) {
         const json_t *run = json_object_get(outcome->found[i].report.root, "run");
@@ -67,7 +67,7 @@ void ms_node_name(const struct ms_node *node, struct ms_outcome *outcome)
     }
 }
 
-int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, bool force, bool quiet)
+int ms_host_merge(const struct ms_host *node, const struct ms_reports *outcome, bool force, bool quiet)
 {
     struct ms_job job = {.shown = NULL};
     FILE *out = NULL;
@@ -100,7 +100,7 @@ int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, 
     return status;
 }
 
-void ms_node_end(struct ms_node *node)
+void ms_host_end(struct ms_host *node)
 {
     if (node->directory)
         rmdir(node->directory);

@@ -9,7 +9,7 @@
 
 #include "cli/outcome.h"
 
-struct ms_node {
+struct ms_host {
     char *path;      /* of the job report; NULL: none is wanted */
     char *directory; /* of our own, or NULL */
     char *pattern;   /* where reports go then; NULL: where the user said */
@@ -17,13 +17,13 @@ struct ms_node {
 
 /** `to` may have the placeholders that do not differ between processes. `own`: the user did not say where
  * reports go. An exit status, after an error line if not 0. */
-int ms_node_begin(struct ms_node *node, const char *to, bool own);
+int ms_host_begin(struct ms_host *node, const char *to, bool own);
 /** After the run: reports that will be gone are called by their processes. */
-void ms_node_name(const struct ms_node *node, struct ms_outcome *outcome);
+void ms_host_name(const struct ms_host *node, struct ms_reports *outcome);
 /** Then merge and write; `force` replaces a file that is there. Returns 0, or -1 after an error
  * line, and then the reports stay. */
-int ms_node_merge(const struct ms_node *node, const struct ms_outcome *outcome, bool force, bool quiet);
+int ms_host_merge(const struct ms_host *node, const struct ms_reports *outcome, bool force, bool quiet);
 /** Let go of it; the directory goes if it is empty. */
-void ms_node_end(struct ms_node *node);
+void ms_host_end(struct ms_host *node);
 
 #endif

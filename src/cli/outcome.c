@@ -26,7 +26,7 @@
 #include "report/text.h"
 #include "report/told.h"
 
-char *ms_outcome_pattern(enum ms_option_id id)
+char *ms_reports_pattern(enum ms_option_id id)
 {
     const char *text = ms_option_text(id), *c;
     char *directory, *pattern, *p;
@@ -109,7 +109,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-char *ms_outcome_fixed_path(const char *pattern)
+char *ms_reports_fixed_path(const char *pattern)
 {
     bool exact;
     char *path = glob_pattern(pattern, "", &exact);
@@ -123,7 +123,7 @@ char *ms_outcome_fixed_path(const char *pattern)
     return path;
 }
 
-int ms_outcome_begin(struct ms_run *run_p)
+int ms_reports_begin(struct ms_program_run *run_p)
 {
     struct timespec now;
     char text[24];
@@ -146,14 +146,14 @@ int ms_outcome_begin(struct ms_run *run_p)
     return 0;
 }
 
-void ms_outcome_end(const struct ms_run *run)
+void ms_reports_end(const struct ms_program_run *run)
 {
     if (*run->list)
         unlink(run->list);
 }
 
 /* Times of files may be a tick coarser than the clock. */
-bool ms_outcome_is_older(const struct stat *st, int64_t unix_ns)
+bool ms_reports_is_older(const struct stat *st, int64_t unix_ns)
 {
     const int64_t tick_ns = 100000000;
 
@@ -174,9 +174,9 @@ static bool is_program(const struct ms_report *report, pid_t pid)
     return ms_report_int(run, "pid") == pid && strcmp(ms_report_text(run, "end_reason"), "exec") != 0;
 }
 
-static void add(struct ms_outcome *outcome, const char *path, const struct ms_found *found, pid_t pid)
+static void add(struct ms_reports *outcome, const char *path, const struct ms_run_report *found, pid_t pid)
 {
-    struct ms_found *grown = realloc(outcome->found, (outcome->count + 1) * sizeof(*grown));
+    struct ms_run_report *grown = realloc(outcome->found, (outcome->count + 1) * sizeof(*grown));
     char *copy = strdup(path);
     size_t last = outcome->count;
 
@@ -194,7 +194,7 @@ static void add(struct ms_outcome *outcome, const char *path, const struct ms_fo
     grown[last].path = copy;
     outcome->count++;
     if (!outcome->own && is_program(&found->report, pid)) {
-        struct ms_found first = grown[0];
+        struct ms_run_report first = grown[0];
 
         outcome->own = true;
         grown[0] = grown[last];
@@ -202,16 +202,17 @@ static void add(struct ms_outcome *outcome, const char *path, const struct ms_fo
     }
 }
 
-static void consider(struct ms_outcome *outcome, const char *path, const struct ms_run *run, pid_t pid)
+static void consider(struct ms_reports *outcome, const char *path, const struct ms_program_run *run,
+                     pid_t pid)
 {
-    struct ms_found found = {.path = NULL};
+    struct ms_run_report found = {.path = NULL};
     char error[4608], id[24];
     struct stat st;
     int fd = ms_file_open_own(path, &st);
 
     if (fd < 0)
         return;
-    if (ms_outcome_is_older(&st, run->since_unix_ns)) {
+    if (ms_reports_is_older(&st, run->since_unix_ns)) {
         close(fd);
         return;
     }
@@ -269,7 +270,7 @@ static void sort(glob_t *matches)
 
 /* What the processes of the run say of themselves, where that is not among the matches. The list is a file of
  * this user's. */
-static void match_listed(const struct ms_run *run, glob_t *matches)
+static void match_listed(const struct ms_program_run *run, glob_t *matches)
 {
     struct stat st;
     int fd = *run->list ? ms_file_open_own(run->list, &st) : -1;
@@ -289,14 +290,15 @@ static void match_listed(const struct ms_run *run, glob_t *matches)
         fclose(list);
 }
 
-void ms_outcome_find(const char *pattern, const struct ms_run *run, pid_t pid, struct ms_outcome *outcome_p)
+void ms_reports_find(const char *pattern, const struct ms_program_run *run, pid_t pid,
+                     struct ms_reports *outcome_p)
 {
     glob_t matches = {.gl_pathc = 0};
     bool exact;
     char *text = glob_pattern(pattern, "", &exact);
     size_t i;
 
-    *outcome_p = (struct ms_outcome){NULL, 0, false};
+    *outcome_p = (struct ms_reports){NULL, 0, false};
     if (text)
         match(text, &matches);
     sort(&matches);
@@ -324,7 +326,7 @@ static void read_run_id(const char *path, char *id)
     ms_report_close(&report);
 }
 
-int ms_outcome_remove(const char *path)
+int ms_reports_remove(const char *path)
 {
     char id[24], other[24], numbered[PATH_MAX];
     unsigned i;
@@ -348,7 +350,7 @@ static void note_module(void *arg, const char *line)
     ms_cli_note("%s", line);
 }
 
-void ms_outcome_symbolize(struct ms_outcome *outcome)
+void ms_reports_symbolize(struct ms_reports *outcome)
 {
     struct ms_symbol_places places = {NULL, NULL};
     struct ms_symbols_result result;
@@ -364,11 +366,11 @@ void ms_outcome_symbolize(struct ms_outcome *outcome)
         ms_symbols_resolve(report, &places, note_module, NULL, &result);
         ms_report_tell(report, NULL);
         ms_suppress_apply(report);
-        ms_outcome_store(outcome->found[i].path, outcome->found[i].mode, report);
+        ms_reports_store(outcome->found[i].path, outcome->found[i].mode, report);
     }
 }
 
-void ms_outcome_free(struct ms_outcome *outcome)
+void ms_reports_free(struct ms_reports *outcome)
 {
     size_t i;
 
@@ -401,7 +403,7 @@ static int dump_member(FILE *out, const json_t *value)
     return fputs(json_array_size(value) ? "\n]" : "]", out) < 0 ? -1 : 0;
 }
 
-int ms_outcome_dump_members(FILE *out, const struct ms_report *report)
+int ms_reports_dump_members(FILE *out, const struct ms_report *report)
 {
     bool first = true;
     const char *name;
@@ -421,18 +423,18 @@ int ms_outcome_dump_members(FILE *out, const struct ms_report *report)
     return 0;
 }
 
-int ms_outcome_dump(FILE *out, const struct ms_report *report)
+int ms_reports_dump(FILE *out, const struct ms_report *report)
 {
-    return ms_outcome_dump_members(out, report) < 0 || fputs("\n}\n", out) < 0 ? -1 : 0;
+    return ms_reports_dump_members(out, report) < 0 || fputs("\n}\n", out) < 0 ? -1 : 0;
 }
 
-int ms_outcome_store(const char *path, mode_t mode, const struct ms_report *report)
+int ms_reports_store(const char *path, mode_t mode, const struct ms_report *report)
 {
     FILE *out = ms_cli_open_placed(path, mode, MS_FILE_REPLACE);
 
     if (!out)
         return -1;
-    if (ms_outcome_dump(out, report) < 0) {
+    if (ms_reports_dump(out, report) < 0) {
         ms_cli_error("cannot write %s: %s", path, strerror(errno));
         ms_cli_discard_output(out);
         return -1;

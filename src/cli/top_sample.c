@@ -82,7 +82,7 @@ static void fill_device(struct ms_top_row *row, int device, const struct ms_snap
     row->allocated_bytes = of->account.device.total_bytes;
     row->allocated_count = of->account.device.total_count;
     row->reserved_bytes = ms_snapshot_held(of);
-    row->limbo_bytes = of->pool.parts.limbo;
+    row->limbo_bytes = of->pool.parts.pending;
     row->total_bytes = ms_events_device(device, &info) ? info.total_bytes : 0;
 }
 

@@ -75,12 +75,12 @@ static void device_name(char *text, size_t bytes, const char *api, json_int_t in
 }
 
 static void put_counter(struct chrome *chrome, const char *name, json_int_t ns, json_int_t live,
-                        json_int_t reserved, json_int_t limbo)
+                        json_int_t reserved, json_int_t pending)
 {
     begin(chrome, "C", "memory", name, ns, -1);
     number(chrome, ",\"args\":{", "live", live);
     number(chrome, ",", "reserved", reserved);
-    number(chrome, ",", "limbo", limbo);
+    number(chrome, ",", "limbo", pending);
     end(chrome);
 }
 
@@ -88,7 +88,7 @@ static void put_counter(struct chrome *chrome, const char *name, json_int_t ns, 
 static void put_series(struct chrome *chrome, const json_t *times, const json_t *series)
 {
     json_t *live = ms_report_array(series, "live"), *reserved = ms_report_array(series, "reserved"),
-           *limbo = ms_report_array(series, "limbo"), *time;
+           *pending = ms_report_array(series, "limbo"), *time;
     char name[96];
     size_t i;
 
@@ -96,7 +96,7 @@ static void put_series(struct chrome *chrome, const json_t *times, const json_t 
     json_array_foreach (times, i, time)
         put_counter(
             chrome, name, after_start(json_integer_value(time)), json_integer_value(json_array_get(live, i)),
-            json_integer_value(json_array_get(reserved, i)), json_integer_value(json_array_get(limbo, i)));
+            json_integer_value(json_array_get(reserved, i)), json_integer_value(json_array_get(pending, i)));
 }
 
 static void put_timeline(struct chrome *chrome)
@@ -115,8 +115,8 @@ static void put_timeline(struct chrome *chrome)
     }
 }
 
-/* The slice of a name reaches from its first beginning to its latest event; single ranges are not recorded.
- */
+/* The slice of a name reaches from its first beginning to its latest event; single ranges are not
+ * recorded. */
 static void put_phase(struct chrome *chrome, const json_t *phase, json_int_t id)
 {
     const char *name = ms_report_text(phase, "name");

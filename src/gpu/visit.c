@@ -4,7 +4,7 @@
 _Atomic int ms_open_captures;
 _Atomic uint32_t ms_captures_unseen;
 
-void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context)
+void ms_context_scope_begin(struct ms_context_scope *visit, const struct ms_gpu *gpu, uint64_t context)
 {
     CUcontext current = NULL;
 
@@ -19,7 +19,7 @@ void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t c
     visit->pushed = gpu->ctx_push && gpu->ctx_push((CUcontext)(uintptr_t)context) == CUDA_SUCCESS;
 }
 
-void ms_visit_end(struct ms_visit *visit)
+void ms_context_scope_end(struct ms_context_scope *visit)
 {
     CUcontext ours;
 

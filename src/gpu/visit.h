@@ -44,7 +44,7 @@ static inline bool ms_gpu_is_of_captures(int status)
            status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
-struct ms_visit {
+struct ms_context_scope {
     const struct ms_gpu *gpu;
     CUstreamCaptureMode mode; /* the thread's own */
     bool pushed;
@@ -52,8 +52,8 @@ struct ms_visit {
 
 /** From here to the end `context` is the calling thread's current one (0: whichever is) and its capture mode
  * is relaxed. */
-void ms_visit_begin(struct ms_visit *visit, const struct ms_gpu *gpu, uint64_t context);
+void ms_context_scope_begin(struct ms_context_scope *visit, const struct ms_gpu *gpu, uint64_t context);
 /** Both are what they were. */
-void ms_visit_end(struct ms_visit *visit);
+void ms_context_scope_end(struct ms_context_scope *visit);
 
 #endif

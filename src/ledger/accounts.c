@@ -1,8 +1,8 @@
-/* accounts.c - counting blocks in and out of the totals of their device, in the lane of the thread that makes
- * them; blocks of the pool, which finds them itself, come and go here by their tickets.
+/* accounts.c - counting blocks in and out of the totals of their device, in the shard of the thread that
+ * makes them; blocks of the pool, which finds them itself, come and go here by their record ids.
  *
- * Floor 2. Locks: that of the lane; where it cannot do it by itself, the account's and those of all its lanes
- * (lanes.h). Nothing is allocated but rows and indices.
+ * Floor 2. Locks: that of the shard; where it cannot do it by itself, the account's and those of all its
+ * shards (lanes.h). Nothing is allocated but rows and indices.
  *
  * Invariants (ms_ledger_check): the live blocks of a site's row add up to its live_bytes and live_count; the
  * rows of a device of device-memory kinds add up to its account; live <= charges <= bound <= peak, and what
@@ -43,39 +43,39 @@ void ms_totals_lower_host(unsigned kind, uint64_t bytes)
 }
 
 /* False when there is no memory for one more slot, which is counted. */
-static bool has_slot(struct ms_lane *lane)
+static bool has_slot(struct ms_shard *shard)
 {
     uint64_t first;
-    if (lane->free_list || lane->fresh != lane->fresh_end)
+    if (shard->free_list || shard->fresh != shard->fresh_end)
         return true;
     if (!ms_table_take(MS_TABLE_BLOCKS, SLOTS_AT_ONCE, &first)) {
         ms_table_drop(MS_TABLE_BLOCKS);
         return false;
     }
-    lane->fresh = (uint32_t)first;
-    lane->fresh_end = lane->fresh + SLOTS_AT_ONCE;
+    shard->fresh = (uint32_t)first;
+    shard->fresh_end = shard->fresh + SLOTS_AT_ONCE;
     return true;
 }
 
 /* A free slot + 1, or 0 when there is none. */
-static MS_NOINLINE uint32_t take_fresh_slot(struct ms_lane *lane)
+static MS_NOINLINE uint32_t take_fresh_slot(struct ms_shard *shard)
 {
-    return has_slot(lane) ? ++lane->fresh : 0;
+    return has_slot(shard) ? ++shard->fresh : 0;
 }
 
-static MS_INLINE uint32_t take_slot(struct ms_lane *lane)
+static MS_INLINE uint32_t take_slot(struct ms_shard *shard)
 {
-    uint32_t slot = lane->free_list;
+    uint32_t slot = shard->free_list;
     if (MS_UNLIKELY(!slot))
-        return take_fresh_slot(lane);
-    lane->free_list = ms_block_row_at(slot - 1)->next;
+        return take_fresh_slot(shard);
+    shard->free_list = ms_block_row_at(slot - 1)->next;
     return slot;
 }
 
 /* Whether each block is told of: to the trace, or as a life. */
 static MS_INLINE bool is_told(void)
 {
-    return ms_unusual(MS_UNUSUAL_TRACE | MS_UNUSUAL_USES);
+    return ms_slow_path(MS_SLOW_PATH_TRACE | MS_SLOW_PATH_USES);
 }
 
 static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
@@ -88,7 +88,7 @@ static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
     if (ms_uses_wanted()) {
         ms_uses_born(slot, &block);
         if (arrival->again && block.space == MS_SPACE_ADDRESS) /* another life, nothing is known of it */
-            ms_uses_mark(block.key, MS_LIFE_UNMAPPED);
+            ms_uses_mark(block.key, MS_LIFETIME_UNMAPPED);
     }
 }
 
@@ -98,140 +98,140 @@ static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival
     trace(slot, &copy);
 }
 
-/* Counts it in the lane, where there is room for it; returns its slot + 1. Compiled once for the usual case
+/* Counts it in the shard, where there is room for it; returns its slot + 1. Compiled once for the usual case
  * and once for all others. */
-static MS_INLINE uint32_t enter(struct ms_lane *lane, uint32_t number, const struct ms_arrival *arrival)
+static MS_INLINE uint32_t enter(struct ms_shard *shard, uint32_t number, const struct ms_arrival *arrival)
 {
     struct ms_site *site = ms_site_row(number);
-    uint32_t ticket = take_slot(lane);
-    if (MS_UNLIKELY(!ticket))
+    uint32_t record_id = take_slot(shard);
+    if (MS_UNLIKELY(!record_id))
         return 0;
     if (MS_LIKELY(site))
-        keep_past(lane, site, arrival->now_ns);
-    ms_totals_in(lane, ms_block_row_at(ticket - 1), number, site, arrival);
+        keep_past(shard, site, arrival->now_ns);
+    ms_totals_in(shard, ms_block_row_at(record_id - 1), number, site, arrival);
     if (is_told())
-        trace_copy(ticket - 1, arrival);
-    return ticket;
+        trace_copy(record_id - 1, arrival);
+    return record_id;
 }
 
-static MS_NOINLINE uint32_t enter_somehow(struct ms_lane *lane, uint32_t number,
+static MS_NOINLINE uint32_t enter_somehow(struct ms_shard *shard, uint32_t number,
                                           const struct ms_arrival *arrival)
 {
-    return enter(lane, number, arrival);
+    return enter(shard, number, arrival);
 }
 
 /* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
  * peak. */
-static MS_NOINLINE uint32_t enter_alone(struct ms_lane *lane, uint32_t number,
+static MS_NOINLINE uint32_t enter_alone(struct ms_shard *shard, uint32_t number,
                                         const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
     bool is_peak = false;
     ms_events_touch();
-    if (!has_slot(lane))
+    if (!has_slot(shard))
         return 0;
     if (number == UINT32_MAX && !arrival->again)
-        number = ms_lane_make_site(lane, block, arrival->now_ns, UINT32_MAX);
+        number = ms_shard_make_site(shard, block, arrival->now_ns, UINT32_MAX);
     if (ms_kind_is_device(block->kind))
-        is_peak = ms_lane_make_room(lane, block->bytes, arrival->now_ns);
-    uint32_t ticket = enter_somehow(lane, number, arrival);
+        is_peak = ms_shard_make_room(shard, block->bytes, arrival->now_ns);
+    uint32_t record_id = enter_somehow(shard, number, arrival);
     if (is_peak)
-        ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
-    return ticket;
+        ms_shards_set_peak(ms_shard_account(shard), arrival->now_ns);
+    return record_id;
 }
 
 /* Room is made last, or nobody might use it. */
-MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_arrival *arrival)
+MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_shard *shard, const struct ms_arrival *arrival)
 {
-    uint32_t ticket = lane->free_list;
+    uint32_t record_id = shard->free_list;
     bool is_peak;
-    if (!ticket || !ms_lane_rise(lane, arrival->block.bytes, arrival->now_ns, &is_peak) ||
-        !ms_totals_past_is_kept(lane, arrival->now_ns))
+    if (!record_id || !ms_shard_rise(shard, arrival->block.bytes, arrival->now_ns, &is_peak) ||
+        !ms_totals_past_is_kept(shard, arrival->now_ns))
         return 0;
-    struct ms_block_row *row = ms_block_row_at(ticket - 1);
-    lane->free_list = row->next;
-    lane->is_active = true;
-    ms_totals_in(lane, row, lane->latest_site, lane->latest_row, arrival);
+    struct ms_block_row *row = ms_block_row_at(record_id - 1);
+    shard->free_list = row->next;
+    shard->is_active = true;
+    ms_totals_in(shard, row, shard->latest_site, shard->latest_row, arrival);
     if (is_peak)
-        ms_lanes_set_peak(ms_lane_account(lane), arrival->now_ns);
-    return ticket;
+        ms_shards_set_peak(ms_shard_account(shard), arrival->now_ns);
+    return record_id;
 }
 
-/* Under all locks: the number of the block's site in the lane, which may become lane 0: there a block is
- * counted for which the lane has no row of its own. */
-static uint32_t site_among(struct ms_lane **lane_p, const struct ms_arrival *arrival)
+/* Under all locks: the number of the block's site in the shard, which may become shard 0: there a block is
+ * counted for which the shard has no row of its own. */
+static uint32_t site_among(struct ms_shard **shard_p, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    struct ms_lane *first = &ms_lanes[0][ms_lane_account(*lane_p)];
-    uint32_t number = ms_lane_find_site(*lane_p, block->stack, block->api, block->kind);
+    struct ms_shard *first = &ms_shards[0][ms_shard_account(*shard_p)];
+    uint32_t number = ms_shard_find_site(*shard_p, block->stack, block->api, block->kind);
     if (number != UINT32_MAX)
         return number;
-    uint32_t whole = ms_lane_make_site(first, block, arrival->now_ns, UINT32_MAX);
-    if (*lane_p != first)
-        number = ms_lane_make_site(*lane_p, block, arrival->now_ns, whole);
+    uint32_t whole = ms_shard_make_site(first, block, arrival->now_ns, UINT32_MAX);
+    if (*shard_p != first)
+        number = ms_shard_make_site(*shard_p, block, arrival->now_ns, whole);
     if (number != UINT32_MAX)
         return number;
-    *lane_p = first;
+    *shard_p = first;
     return whole;
 }
 
-/* Where a lane cannot do it by itself, as for the first block of all: it has no room, or does not know the
+/* Where a shard cannot do it by itself, as for the first block of all: it has no room, or does not know the
  * site, or is not there yet. */
-static MS_NOINLINE uint32_t enter_together(struct ms_lane *lane, const struct ms_arrival *arrival)
+static MS_NOINLINE uint32_t enter_together(struct ms_shard *shard, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    unsigned account = ms_lane_account(lane);
+    unsigned account = ms_shard_account(shard);
     ms_events_touch();
-    lane = ms_lanes_lock_with(lane);
-    uint32_t number = arrival->again ? block->site : site_among(&lane, arrival);
-    if (number == UINT32_MAX) /* a slot's lane is that of its site */
-        lane = &ms_lanes[0][account];
-    bool fits = has_slot(lane), is_peak = false;
+    shard = ms_shards_lock_with(shard);
+    uint32_t number = arrival->again ? block->site : site_among(&shard, arrival);
+    if (number == UINT32_MAX) /* a slot's shard is that of its site */
+        shard = &ms_shards[0][account];
+    bool fits = has_slot(shard), is_peak = false;
     if (fits && ms_kind_is_device(block->kind))
-        is_peak = ms_lanes_make_room(lane, block->bytes, arrival->now_ns);
-    uint32_t ticket = fits ? enter_somehow(lane, number, arrival) : 0;
+        is_peak = ms_shards_make_room(shard, block->bytes, arrival->now_ns);
+    uint32_t record_id = fits ? enter_somehow(shard, number, arrival) : 0;
     if (is_peak)
-        ms_lanes_set_peak(account, arrival->now_ns);
-    ms_lanes_unlock(account);
-    return ticket;
+        ms_shards_set_peak(account, arrival->now_ns);
+    ms_shards_unlock(account);
+    return record_id;
 }
 
 /* Of a slot that is not locked `site` may be anything. */
-static inline struct ms_lane *lane_of(uint32_t site, int device)
+static inline struct ms_shard *shard_of(uint32_t site, int device)
 {
     const struct ms_site *row = site < ms_table_rows(MS_TABLE_SITES) ? ms_site_row(site) : NULL;
-    return &ms_lanes[row ? row->lane % MS_LANES : 0][ms_account_number(device)];
+    return &ms_shards[row ? row->shard % MS_SHARDS : 0][ms_account_number(device)];
 }
 
-static MS_INLINE uint32_t arrive(struct ms_lane *lane, const struct ms_arrival *arrival)
+static MS_INLINE uint32_t arrive(struct ms_shard *shard, const struct ms_arrival *arrival)
 {
-    uint32_t number = arrival->block.site, ticket;
-    ms_lane_lock(lane);
+    uint32_t number = arrival->block.site, record_id;
+    ms_shard_lock(shard);
     if (MS_LIKELY(!arrival->again))
-        number = ms_lane_find_site(lane, arrival->block.stack, arrival->block.api, arrival->block.kind);
-    if (MS_LIKELY(number != UINT32_MAX && has_room(lane, arrival))) {
-        lane->is_active = true;
-        ticket = enter(lane, number, arrival);
-        ms_lane_unlock(lane);
-        return ticket;
+        number = ms_shard_find_site(shard, arrival->block.stack, arrival->block.api, arrival->block.kind);
+    if (MS_LIKELY(number != UINT32_MAX && has_room(shard, arrival))) {
+        shard->is_active = true;
+        record_id = enter(shard, number, arrival);
+        ms_shard_unlock(shard);
+        return record_id;
     }
     const struct ms_arrival copy = *arrival;
-    if (!lane->is_alone) {
-        ms_lane_unlock(lane);
-        return enter_together(lane, &copy);
+    if (!shard->is_alone) {
+        ms_shard_unlock(shard);
+        return enter_together(shard, &copy);
     }
-    ticket = enter_alone(lane, number, &copy);
-    ms_lane_unlock(lane);
-    return ticket;
+    record_id = enter_alone(shard, number, &copy);
+    ms_shard_unlock(shard);
+    return record_id;
 }
 
 static MS_INLINE uint32_t arrive_new(const struct ms_arrival *arrival)
 {
-    struct ms_lane *lane = &ms_lanes[ms_lane_mine.lane][ms_account_number(arrival->block.device)];
-    if (MS_UNLIKELY(!ms_lanes[0][0].row))
+    struct ms_shard *shard = &ms_shards[ms_shard_mine.shard][ms_account_number(arrival->block.device)];
+    if (MS_UNLIKELY(!ms_shards[0][0].row))
         ms_accounts_open();
-    MS_KEEP(lane);
-    return arrive(lane, arrival);
+    MS_KEEP(shard);
+    return arrive(shard, arrival);
 }
 
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
@@ -243,9 +243,9 @@ uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
     const struct ms_arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
-    uint32_t ticket = arrive_new(&arrival);
+    uint32_t record_id = arrive_new(&arrival);
     ms_trace_look();
-    return ticket;
+    return record_id;
 }
 
 uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
@@ -264,20 +264,20 @@ uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t contex
                                        .now_ns = ms_ledger_now(),
                                        .served = true,
                                        .sampled = ms_stack_sampling()};
-    uint32_t ticket = arrive_new(&arrival);
+    uint32_t record_id = arrive_new(&arrival);
     ms_trace_look();
-    return ticket;
+    return record_id;
 }
 
 uint32_t ms_account_restore(const struct ms_block *block)
 {
     const struct ms_arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};
-    return arrive(lane_of(block->site, block->device), &arrival);
+    return arrive(shard_of(block->site, block->device), &arrival);
 }
 
-static MS_UNSYNCHRONIZED struct ms_lane *lane_of_slot(const struct ms_block_row *slot)
+static MS_UNSYNCHRONIZED struct ms_shard *shard_of_slot(const struct ms_block_row *slot)
 {
-    return lane_of(slot->site, slot->device);
+    return shard_of(slot->site, slot->device);
 }
 
 static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *slot, enum ms_space space, uint64_t key,
@@ -288,96 +288,96 @@ static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *slot, enum ms
 }
 
 /* The trace and some callers want it as it was. */
-static MS_NOINLINE void tell(uint32_t ticket, uint64_t now_ns, struct ms_block *block_p)
+static MS_NOINLINE void tell(uint32_t record_id, uint64_t now_ns, struct ms_block *block_p)
 {
     struct ms_block block;
-    ms_block_row_read(ms_block_row_at(ticket - 1), &block);
+    ms_block_row_read(ms_block_row_at(record_id - 1), &block);
     block.freed_ns = now_ns;
-    ms_trace_free(ticket - 1, &block);
+    ms_trace_free(record_id - 1, &block);
     if (ms_uses_wanted())
-        ms_uses_ended(ticket - 1);
+        ms_uses_ended(record_id - 1);
     if (block_p)
         *block_p = block;
 }
 
-static MS_INLINE void leave(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
+static MS_INLINE void leave(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
                             enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     if (block_p || is_told())
-        tell(ticket, now_ns, block_p);
+        tell(record_id, now_ns, block_p);
     struct ms_site *site = ms_site_row(slot->site);
     if (MS_LIKELY(site))
-        keep_past(lane, site, now_ns);
-    ms_totals_out(lane, ticket, slot, site, ms_block_row_kind(slot), end, now_ns);
+        keep_past(shard, site, now_ns);
+    ms_totals_out(shard, record_id, slot, site, ms_block_row_kind(slot), end, now_ns);
 }
 
-/* What a site that is changed has to write down before depends on the lane's peaks and on the spans of its
+/* What a site that is changed has to write down before depends on the shard's peaks and on the spans of its
  * own, which only grow: while neither goes on, one comparison answers. */
-bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns)
+bool ms_totals_past_slowly(struct ms_shard *shard, uint64_t now_ns)
 {
-    struct ms_site *site = lane->latest_row;
+    struct ms_site *site = shard->latest_row;
     bool is_peak;
-    if (now_ns >= lane->until_ns && !ms_lane_rise(lane, 0, now_ns, &is_peak))
+    if (now_ns >= shard->until_ns && !ms_shard_rise(shard, 0, now_ns, &is_peak))
         return false;
-    keep_past(lane, site, now_ns);
+    keep_past(shard, site, now_ns);
     uint64_t span_ns = (uint64_t)(site->span_last + 1u) << site->span_shift;
-    lane->latest_until_ns = span_ns < lane->until_ns ? span_ns : lane->until_ns;
+    shard->latest_until_ns = span_ns < shard->until_ns ? span_ns : shard->until_ns;
     return true;
 }
 
-/* Under the lock of the lane, which may be let go on the way. */
-static MS_INLINE bool remove_from(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
+/* Under the lock of the shard, which may be let go on the way. */
+static MS_INLINE bool remove_from(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
                                   enum ms_space space, uint64_t key, bool served, uint64_t context,
                                   enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    /* The lane of a slot that is in use again is the same, but it was told from a site that was not there
+    /* The shard of a slot that is in use again is the same, but it was told from a site that was not there
      * yet. */
     bool found =
-        is_wanted(slot, space, key, served, context) && (lane->is_alone || lane_of_slot(slot) == lane);
-    if (found && MS_UNLIKELY(now_ns >= lane->until_ns) && !lane->is_alone) {
-        ms_lane_unlock(lane);
-        ms_lanes_begin_stretch(ms_lane_account(lane), now_ns);
-        ms_lane_lock(lane);
-        found = is_wanted(slot, space, key, served, context) && lane_of_slot(slot) == lane;
-    } else if (found && MS_UNLIKELY(now_ns >= lane->until_ns)) {
-        ms_lane_make_room(lane, 0, now_ns);
+        is_wanted(slot, space, key, served, context) && (shard->is_alone || shard_of_slot(slot) == shard);
+    if (found && MS_UNLIKELY(now_ns >= shard->until_ns) && !shard->is_alone) {
+        ms_shard_unlock(shard);
+        ms_shards_begin_bucket(ms_shard_account(shard), now_ns);
+        ms_shard_lock(shard);
+        found = is_wanted(slot, space, key, served, context) && shard_of_slot(slot) == shard;
+    } else if (found && MS_UNLIKELY(now_ns >= shard->until_ns)) {
+        ms_shard_make_room(shard, 0, now_ns);
     }
     if (MS_LIKELY(found))
-        leave(lane, ticket, slot, end, now_ns, block_p);
+        leave(shard, record_id, slot, end, now_ns, block_p);
     return found;
 }
 
-/* While an account has one lane it is the slot's, whatever its site says: that is looked at again under the
+/* While an account has one shard it is the slot's, whatever its site says: that is looked at again under the
  * lock. */
-static MS_UNSYNCHRONIZED struct ms_lane *only_lane_of(const struct ms_block_row *slot)
+static MS_UNSYNCHRONIZED struct ms_shard *only_shard_of(const struct ms_block_row *slot)
 {
-    struct ms_lane *first = &ms_lanes[0][ms_account_number(slot->device)];
+    struct ms_shard *first = &ms_shards[0][ms_account_number(slot->device)];
     return MS_LIKELY(first->is_alone) ? first : NULL;
 }
 
-static MS_INLINE bool remove_block(uint32_t ticket, enum ms_space space, uint64_t key, bool served,
+static MS_INLINE bool remove_block(uint32_t record_id, enum ms_space space, uint64_t key, bool served,
                                    uint64_t context, enum ms_block_end end, uint64_t now_ns,
                                    struct ms_block *block_p)
 {
-    struct ms_block_row *slot = ms_block_row_at(ticket - 1);
-    struct ms_lane *only = only_lane_of(slot), *lane = only ? only : lane_of_slot(slot);
+    struct ms_block_row *slot = ms_block_row_at(record_id - 1);
+    struct ms_shard *only = only_shard_of(slot), *shard = only ? only : shard_of_slot(slot);
     MS_KEEP(slot);
-    MS_KEEP(lane);
-    ms_lane_lock(lane);
-    if (MS_UNLIKELY(only && !lane->is_alone)) {
-        ms_lane_unlock(lane);
-        lane = lane_of_slot(slot);
-        ms_lane_lock(lane);
+    MS_KEEP(shard);
+    ms_shard_lock(shard);
+    if (MS_UNLIKELY(only && !shard->is_alone)) {
+        ms_shard_unlock(shard);
+        shard = shard_of_slot(slot);
+        ms_shard_lock(shard);
     }
-    bool found = remove_from(lane, ticket, slot, space, key, served, context, end, now_ns, block_p);
-    ms_lane_unlock(lane);
+    bool found = remove_from(shard, record_id, slot, space, key, served, context, end, now_ns, block_p);
+    ms_shard_unlock(shard);
     return found;
 }
 
-bool ms_account_remove(uint32_t ticket, enum ms_space space, uint64_t key, bool served, uint64_t context,
+bool ms_account_remove(uint32_t record_id, enum ms_space space, uint64_t key, bool served, uint64_t context,
                        enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    return remove_block(ticket, space, key, served, context, end, now_ns, block_p);
+    return remove_block(record_id, space, key, served, context, end, now_ns, block_p);
 }
 
 /* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
@@ -388,22 +388,22 @@ static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_block_row *slot
     __builtin_prefetch(&site->last_ns, 1);
 }
 
-bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p)
+bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p)
 {
-    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS))
+    if (!record_id || record_id > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
-    expect_site(ms_block_row_at(ticket - 1));
+    expect_site(ms_block_row_at(record_id - 1));
     bool found =
-        remove_block(ticket, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
+        remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
     ms_trace_look();
     ms_blocks_look_if_late(found);
     return found;
 }
 
-struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p)
+struct ms_bias *ms_ledger_shard(int device, struct ms_shard **shard_p)
 {
-    *lane_p = &ms_lanes[ms_lane_mine.lane][ms_account_number(device)];
-    return &(*lane_p)->lock;
+    *shard_p = &ms_shards[ms_shard_mine.shard][ms_account_number(device)];
+    return &(*shard_p)->lock;
 }
 
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p)

@@ -216,7 +216,7 @@ static bool adds_up(const struct ms_balance *balance)
     const struct ms_parts *p = &balance->parts;
     const uint64_t terms[] = {p->requested,
                               p->rounding,
-                              p->limbo,
+                              p->pending,
                               p->cached,
                               p->stranded,
                               p->pinned,

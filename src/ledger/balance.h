@@ -43,15 +43,15 @@ _Static_assert(sizeof(struct ms_balance_row) == MS_TABLE_BALANCES_ROW_BYTES, "a 
 static inline uint64_t ms_balance_known(const struct ms_balance *balance)
 {
     const struct ms_parts *p = &balance->parts;
-    return p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned +
+    return p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned +
            balance->followed_bytes + balance->driver_rounding_bytes + balance->driver_cached_bytes +
            balance->contexts_bytes;
 }
 /** What is in use beyond that is untracked. False where that is less than nothing. */
 bool ms_balance_close(struct ms_balance *balance);
 
-/** Takes what is more than is in use out of what was inferred of the driver; false where that is not enough.
- */
+/** Takes what is more than is in use out of what was inferred of the driver; false where that is not
+ * enough. */
 bool ms_balance_close_less(struct ms_balance *balance);
 
 /** Bytes of the device's blocks that the vendor made, managed ones too. */

@@ -55,7 +55,7 @@ void ms_ledger_init(const struct ms_api_info *apis, unsigned count)
 {
     ms_ledger_now();
     if (!atomic_load_explicit(&touched, memory_order_relaxed) && ms_option_int(MS_OPT_TIMELINE) > 0)
-        ms_timeline_configure((unsigned)ms_option_int(MS_OPT_TIMELINE));
+        ms_history_configure((unsigned)ms_option_int(MS_OPT_TIMELINE));
     ms_process_open();
     ms_accounts_open();
     if (!ms_table_reserve(MS_TABLE_APIS, count))
@@ -125,7 +125,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .api = api,
                          .reserved_bytes = view->reserved,
                          .largest_free_bytes = view->largest_free,
-                         .limbo_bytes = view->limbo,
+                         .limbo_bytes = view->pending,
                          .asked = view->asked,
                          .cause = view->cause,
                          .fragmentation = view->fragmentation,

@@ -1,6 +1,6 @@
 /* exports.c - the exporter's side of exports.h: rows of its own ledger.
  *
- * Floor 2. Called by the hooks, inside a section. A row that was given back is used again, with another
+ * Floor 2. Called by the hooks, inside a hook scope. A row that was given back is used again, with another
  * nonce. */
 #include "ledger/exports.h"
 
@@ -17,12 +17,12 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
 static uint32_t free_rows; /* the first, + 1 */
 static uint64_t exported;  /* ever */
 
-static struct ms_export_row *row_at(uint32_t row)
+static struct ms_ipc_export_row *row_at(uint32_t row)
 {
-    return &MS_ROWS(EXPORTS, struct ms_export_row)[row];
+    return &MS_ROWS(EXPORTS, struct ms_ipc_export_row)[row];
 }
 
-static uint32_t state_of(const struct ms_export_row *row)
+static uint32_t state_of(const struct ms_ipc_export_row *row)
 {
     return atomic_load_explicit(&row->state, memory_order_relaxed);
 }
@@ -62,11 +62,11 @@ static void make_nonce_locked(uint64_t nonce[2])
     errno = saved_errno;
 }
 
-static uint64_t check_of(const struct ms_export_row *row)
+static uint64_t check_of(const struct ms_ipc_export_row *row)
 {
     struct {
         uint64_t nonce[2];
-        struct ms_export block;
+        struct ms_ipc_export block;
     } checked;
 
     memcpy(checked.nonce, row->nonce, sizeof(checked.nonce));
@@ -84,8 +84,8 @@ static const char *what_is_missing(void)
     return NULL;
 }
 
-bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_TOKEN_BYTES], uint32_t *row_p,
-                       const char **why_p)
+bool ms_ipc_export_publish(const struct ms_ipc_export *block, unsigned char token_p[MS_TOKEN_BYTES],
+                           uint32_t *row_p, const char **why_p)
 {
     uint32_t row = 0;
 
@@ -100,26 +100,26 @@ bool ms_export_publish(const struct ms_export *block, unsigned char token_p[MS_T
         give_row_locked(row);
         good = false;
     } else {
-        struct ms_export_row *r = row_at(row);
+        struct ms_ipc_export_row *r = row_at(row);
         uint32_t state = state_of(r);
-        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_CHANGING,
+        atomic_store_explicit(&r->state, state - state % MS_IPC_EXPORT_STATES + MS_IPC_EXPORT_CHANGING,
                               memory_order_relaxed);
         atomic_thread_fence(memory_order_release);
         make_nonce_locked(r->nonce);
         r->block = *block;
         r->check = check_of(r);
-        atomic_store_explicit(&r->state, state - state % MS_EXPORT_STATES + MS_EXPORT_LIVE,
+        atomic_store_explicit(&r->state, state - state % MS_IPC_EXPORT_STATES + MS_IPC_EXPORT_LIVE,
                               memory_order_release);
     }
     ms_unlock(&lock);
     if (!good)
         return false;
-    ms_export_token(row, token_p);
+    ms_ipc_export_token(row, token_p);
     *row_p = row;
     return true;
 }
 
-void ms_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES])
+void ms_ipc_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES])
 {
     const struct ms_process *process = ms_process();
     struct ms_token token = {.pid = process->pid,
@@ -133,13 +133,14 @@ void ms_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES])
     ms_token_encode(&token, token_p);
 }
 
-void ms_export_revoke(uint32_t row)
+void ms_ipc_export_revoke(uint32_t row)
 {
     ms_lock(&lock);
-    struct ms_export_row *r = row_at(row);
+    struct ms_ipc_export_row *r = row_at(row);
     uint32_t state = state_of(r);
-    if (state % MS_EXPORT_STATES == MS_EXPORT_LIVE) {
-        atomic_store_explicit(&r->state, (state / MS_EXPORT_STATES + 1) * MS_EXPORT_STATES + MS_EXPORT_FREE,
+    if (state % MS_IPC_EXPORT_STATES == MS_IPC_EXPORT_LIVE) {
+        atomic_store_explicit(&r->state,
+                              (state / MS_IPC_EXPORT_STATES + 1) * MS_IPC_EXPORT_STATES + MS_IPC_EXPORT_FREE,
                               memory_order_release);
         memset(r->nonce, 0, sizeof(r->nonce));
         give_row_locked(row);
@@ -147,7 +148,7 @@ void ms_export_revoke(uint32_t row)
     ms_unlock(&lock);
 }
 
-void ms_exports_reset(void)
+void ms_ipc_export_rows_reset(void)
 {
     free_rows = 0;
     exported = 0;

@@ -1,7 +1,7 @@
 /* granules.h - what a driver adds to blocks that it was asked for: it gives a device's memory in granules,
  * and one in which a block lies is in use whole. The addresses that it gave tell in which each lies.
  *
- * Floor 2. Told of every block that is followed, under its shard. One short lock (MS_RANK_TIMELINE); what it
+ * Floor 2. Told of every block that is followed, under its stripe. One short lock (MS_RANK_TIMELINE); what it
  * remembers lies in the arena, for as many granules as were ever in use at once. */
 #ifndef MS_LEDGER_GRANULES_H
 #define MS_LEDGER_GRANULES_H

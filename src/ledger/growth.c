@@ -2,7 +2,7 @@
  *
  * Floor 2. The run is divided into at most MS_SPANS equal spans, which double in length as it goes on; a
  * site's mark is what it held at the end of a span. Marks are brought up to date when the site changes and
- * when it is reported, for in between it holds what it held. Under the lock of the site's lane. A process
+ * when it is reported, for in between it holds what it held. Under the lock of the site's shard. A process
  * may be killed at any store: span_last follows the mark, and while marks move span_shift says that none is
  * known. */
 #include "config.h"
@@ -70,26 +70,26 @@ void ms_site_cut_marks(struct ms_site *site, uint64_t now_ns)
 
 /* Of the marks from `first` on: how many steps there are up to the one that is most, the last such, and in
  * how many of them it rose. */
-struct climb {
+struct fallback {
     uint64_t first, top, most;
     unsigned steps, rises;
 };
 
-static struct climb climb_of(const struct ms_site *site)
+static struct fallback fallback_of(const struct ms_site *site)
 {
-    struct climb climb = {.first = site->first_ns >> site->span_shift};
-    climb.top = climb.first;
-    for (uint64_t i = climb.first; i < site->span_last; i++) {
-        if (site->marks[i] >= climb.most) {
-            climb.most = site->marks[i];
-            climb.top = i;
+    struct fallback fallback = {.first = site->first_ns >> site->span_shift};
+    fallback.top = fallback.first;
+    for (uint64_t i = fallback.first; i < site->span_last; i++) {
+        if (site->marks[i] >= fallback.most) {
+            fallback.most = site->marks[i];
+            fallback.top = i;
         }
     }
-    for (uint64_t i = climb.first + 1; i <= climb.top && i < site->span_last; i++) {
-        climb.steps++;
-        climb.rises += site->marks[i] > site->marks[i - 1];
+    for (uint64_t i = fallback.first + 1; i <= fallback.top && i < site->span_last; i++) {
+        fallback.steps++;
+        fallback.rises += site->marks[i] > site->marks[i - 1];
     }
-    return climb;
+    return fallback;
 }
 
 /* A program that fills something once and then empties it does that too, but in less time, with fewer blocks,
@@ -97,13 +97,13 @@ static struct climb climb_of(const struct ms_site *site)
 uint64_t ms_site_grew(const struct ms_site *site)
 {
     const uint64_t least_ns = UINT64_C(1) << 30, latest = 8, count_min = 100;
-    struct climb climb = climb_of(site);
-    uint64_t after = site->span_last > climb.top ? site->span_last - climb.top - 1 : 0;
+    struct fallback fallback = fallback_of(site);
+    uint64_t after = site->span_last > fallback.top ? site->span_last - fallback.top - 1 : 0;
     if (site->live_bytes || site->died_bytes || site->free_count < count_min)
         return 0;
-    if ((climb.top - climb.first) << site->span_shift < least_ns || after * latest > site->span_last)
+    if ((fallback.top - fallback.first) << site->span_shift < least_ns || after * latest > site->span_last)
         return 0;
-    return climb.steps >= STEPS_MIN && 4 * climb.rises >= 3 * climb.steps ? climb.most : 0;
+    return fallback.steps >= STEPS_MIN && 4 * fallback.rises >= 3 * fallback.steps ? fallback.most : 0;
 }
 
 /* What never shrinks from the first span on is either taken once and kept, or growing; the difference is how

@@ -1,8 +1,8 @@
 /* internal.h - what the files of the ledger know of each other; nobody else includes it but the report.
  *
  * Floor 2. The structures are rows of the tables in base/store.h, and so of the file: docs/ledger-format.md.
- * Locks: a block's shard (MS_RANK_BLOCKS) around what concerns its entry in the index of keys; inside it
- * those of its account: MS_RANK_PEAK for what its lanes have in common, and MS_RANK_SITE for each lane
+ * Locks: a block's stripe (MS_RANK_BLOCKS) around what concerns its entry in the index of keys; inside it
+ * those of its account: MS_RANK_PEAK for what its shards have in common, and MS_RANK_SITE for each shard
  * (lanes.h): who holds all of them sees sums that add up. */
 #ifndef MS_LEDGER_INTERNAL_H
 #define MS_LEDGER_INTERNAL_H
@@ -20,10 +20,10 @@
  * the one without a stack of its device, function and kind; UINT32_MAX where even that has no row. */
 /** The tables have memory from now on; without it accounts are kept aside. */
 void ms_accounts_open(void);
-/** The device's row in lane 0, which has its peak. */
+/** The device's row in shard 0, which has its peak. */
 struct ms_account *ms_account_of(int device);
-/** The totals of account `number` over all lanes, under its locks. The peak of a kind is exact as long as
- * there is one lane, and else at most that of its lanes together. */
+/** The totals of account `number` over all shards, under its locks. The peak of a kind is exact as long as
+ * there is one shard, and else at most that of its shards together. */
 void ms_account_sum(unsigned number, struct ms_account *sum_p);
 /** All locks of all accounts, or of one; false if one could not be had within `timeout_ms`, which is then
  * done without. */
@@ -33,17 +33,17 @@ void ms_account_lock(int device);
 void ms_account_unlock(int device);
 /** Bytes of the device's own memory that are live. */
 uint64_t ms_account_live(int device);
-/** Whether what the lanes may come to hold without asking adds up to no more than the peak. Under its
+/** Whether what the shards may come to hold without asking adds up to no more than the peak. Under its
  * locks. */
 bool ms_account_is_bounded(unsigned number);
 /** Counts a block in that is found by its key, as born at `now_ns`, and gives it a slot that says so: returns
- * the slot + 1, or 0 without room. Under the block's shard. */
+ * the slot + 1, or 0 without room. Under the block's stripe. */
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns);
 /** The opposite of a removal, after a refused free: as if it had never been begun. */
 uint32_t ms_account_restore(const struct ms_block *block);
 /** The block of the slot - 1 went, at `now_ns`: its slot says so, and its end is counted. False, and nothing
  * is done, if it is not a live block of `space`, `key` and `context` (0: of any), which must be `served` or
- * not. Under its shard, if it has an entry there. `block_p` may be NULL. */
+ * not. Under its stripe, if it has an entry there. `block_p` may be NULL. */
 bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool served, uint64_t context,
                        enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p);
 /** Amounts of one kind over all devices; only for kinds that are not device memory. */
@@ -62,7 +62,7 @@ static inline uint64_t ms_site_at_peak(uint64_t peaks, const struct ms_site *sit
 {
     return site->peak_seen == peaks ? site->at_peak_bytes : site->live_bytes;
 }
-/** What it held at the device's own peak, by the device's row in lane 0. */
+/** What it held at the device's own peak, by the device's row in shard 0. */
 static inline uint64_t ms_site_at_device_peak(const struct ms_account *account, const struct ms_site *site)
 {
     return account->device_peaks == account->peaks ? ms_site_at_peak(account->peaks, site)
@@ -80,15 +80,15 @@ unsigned ms_span_shift(uint64_t now_ns);
 uint64_t ms_site_latest_ns(const struct ms_site *site);
 /** Of a copy: no mark is of a time behind `now_ns`, and where spans are others than then none is known. */
 void ms_site_cut_marks(struct ms_site *site, uint64_t now_ns);
-/** Adds another lane's figures of the same site; marks[] of both must be up to date. */
+/** Adds another shard's figures of the same site; marks[] of both must be up to date. */
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site);
 uint64_t ms_sites_dropped(void);
 /** How many allocations counted at a site without a stack, for want of a row for theirs. */
 uint64_t ms_sites_merged(void);
 
 /* slots.c */
-/** The live block of a ticket; false if there is none. */
-bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p);
+/** The live block of a record id; false if there is none. */
+bool ms_blocks_read(uint32_t record_id, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
 uint64_t ms_blocks_count(void);
 uint64_t ms_blocks_dropped(void);
@@ -102,39 +102,39 @@ static inline void ms_blocks_look_if_late(bool found)
     if (MS_UNLIKELY(atomic_load_explicit(&ms_blocks_reported, memory_order_relaxed)) && found)
         ms_blocks_count_late();
 }
-/** All shards in order; false if one could not be had within `timeout_ms` in all (it is read without,
+/** All stripes in order; false if one could not be had within `timeout_ms` in all (it is read without,
  * then). */
 bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
 uint64_t ms_blocks_replaced(void);
 void ms_blocks_reset(void);
 
-/* timeline.c: the most that was live in each stretch of time, under the account's lock. */
-struct ms_timeline {
+/* timeline.c: the most that was live in each bucket of time, under the account's lock. */
+struct ms_history {
     uint32_t shift, last;
     uint64_t values[];
 };
-enum { MS_TIMELINE_CHANGING = 128 }; /* in `shift`: values are on their way */
-/** The number of stretches kept; before the first note. */
-void ms_timeline_configure(unsigned buckets);
+enum { MS_HISTORY_CHANGING = 128 }; /* in `shift`: values are on their way */
+/** The number of buckets kept; before the first note. */
+void ms_history_configure(unsigned buckets);
 /** The timeline of an account's live bytes; made if `create`. NULL if there is none, or no memory. */
-struct ms_timeline *ms_timeline_of(unsigned account, bool create);
+struct ms_history *ms_history_of(unsigned account, bool create);
 /** The timeline of what the program holds of it, the pool's segments and blocks that the vendor made, or of
- * what the pool has in limbo; both under the lock of pools.c. */
-enum ms_series { MS_SERIES_LIVE, MS_SERIES_RESERVED, MS_SERIES_LIMBO, MS_SERIES_COUNT };
-struct ms_timeline *ms_timeline_of_series(enum ms_series series, unsigned account, bool create);
+ * what the pool has pending; both under the lock of pools.c. */
+enum ms_series { MS_SERIES_LIVE, MS_SERIES_RESERVED, MS_SERIES_PENDING, MS_SERIES_COUNT };
+struct ms_history *ms_history_of_series(enum ms_series series, unsigned account, bool create);
 /** The live bytes became `live` at `now_ns`, having been `before` until then. NULL takes no notes. */
-void ms_timeline_note(struct ms_timeline *timeline, uint64_t now_ns, uint64_t before, uint64_t live);
-/** How long one stretch is by now, as a power of two of nanoseconds; 0 if there is none. */
-unsigned ms_timeline_shift(const struct ms_timeline *timeline);
-/** Copies the stretches up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since
+void ms_history_note(struct ms_history *timeline, uint64_t now_ns, uint64_t before, uint64_t live);
+/** How long one bucket is by now, as a power of two of nanoseconds; 0 if there is none. */
+unsigned ms_history_shift(const struct ms_history *timeline);
+/** Copies the buckets up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since
  * the last note. */
-unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
-                          uint64_t *values, unsigned max);
-unsigned ms_timeline_buckets(void);
-void ms_timeline_reset(void);
-/** In a reader: takes the timelines of that many stretches that were read, as far as they are whole. */
-void ms_timeline_adopt(unsigned count);
+unsigned ms_history_copy(const struct ms_history *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
+                         uint64_t *values, unsigned max);
+unsigned ms_history_buckets(void);
+void ms_history_reset(void);
+/** In a reader: takes the timelines of that many buckets that were read, as far as they are whole. */
+void ms_history_adopt(unsigned count);
 
 /* pools.c: the pool's figures and segments. */
 struct MS_CACHELINE ms_pool_row {
@@ -145,12 +145,12 @@ struct MS_CACHELINE ms_pool_row {
 };
 _Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of the ledger");
 
-struct MS_CACHELINE ms_flow_row {
+struct MS_CACHELINE ms_stream_arena_row {
     _Atomic uint64_t sequence; /* odd while it is written */
     uint64_t latest_ns;
-    struct ms_flow_record record;
+    struct ms_stream_arena_record record;
 };
-_Static_assert(sizeof(struct ms_flow_row) == MS_TABLE_FLOWS_ROW_BYTES, "a row of the ledger");
+_Static_assert(sizeof(struct ms_stream_arena_row) == MS_TABLE_STREAM_ARENAS_ROW_BYTES, "a row of the ledger");
 
 enum { MS_SEGMENT_NEVER, MS_SEGMENT_THERE, MS_SEGMENT_GONE };
 struct MS_CACHELINE ms_segment_row {
@@ -161,9 +161,9 @@ struct MS_CACHELINE ms_segment_row {
 };
 _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a row of the ledger");
 
-/** As ms_ledger_pool and ms_ledger_flow, under the lock. */
+/** As ms_ledger_pool and ms_ledger_stream_arena, under the lock. */
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
-void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns);
+void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *record, uint64_t now_ns);
 /** The bytes of the device's blocks that are the vendor's own have changed (ms_balance_beside). */
 void ms_pools_beside(int device, uint64_t now_ns);
 /** The most that pool and those had at once. */
@@ -171,7 +171,7 @@ uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */
 bool ms_pools_read(int device, struct ms_pool_record *record_p);
 /** False past the last. */
-bool ms_flows_read(uint32_t i, struct ms_flow_record *record_p);
+bool ms_stream_arenas_read(uint32_t i, struct ms_stream_arena_record *record_p);
 /** The i-th row: NULL if it has no segment; `*past_p` past the last. */
 const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
 bool ms_pools_lock_within(unsigned timeout_ms);

@@ -193,9 +193,9 @@ MS_NOINLINE void ms_ledger_touch_slowly(void)
     if (error)
         say_error(error);
     /* Before the look: who aborts just now stores the reason first and then that there is something to do. */
-    ms_unusual_clear(MS_UNUSUAL_RECORD);
+    ms_slow_path_clear(MS_SLOW_PATH_RECORD);
     if (atomic_load(&ms_store_error) != atomic_load(&error_said))
-        ms_unusual_set(MS_UNUSUAL_RECORD); /* for who comes next */
+        ms_slow_path_set(MS_SLOW_PATH_RECORD); /* for who comes next */
     /* A handler of SIGABRT jumped out of it: the process lives. (Handlers of quick_exit use the GPU as well,
      * but do end.) */
     if (has_aborted())
@@ -213,7 +213,7 @@ void ms_journal_end(enum ms_end_reason reason, int code)
     atomic_store_explicit(&process->end_code, code, memory_order_relaxed);
     atomic_store_explicit(&process->end_ns, ms_ledger_now(), memory_order_relaxed);
     atomic_store(&process->end_reason, reason);
-    ms_unusual_set(MS_UNUSUAL_RECORD);
+    ms_slow_path_set(MS_SLOW_PATH_RECORD);
 }
 
 void ms_journal_end_taken_back(void)
@@ -239,7 +239,7 @@ void ms_journal_remove(void)
 void ms_journal_reset(void)
 {
     atomic_store_explicit(&opened, false, memory_order_relaxed);
-    ms_unusual_set(MS_UNUSUAL_RECORD);
+    ms_slow_path_set(MS_SLOW_PATH_RECORD);
     atomic_store_explicit(&error_said, 0, memory_order_relaxed);
     path[0] = '\0';
     ms_lock_reset(&lock);

@@ -17,15 +17,15 @@ void ms_ledger_reset(void)
     ms_blocks_reset();
     ms_accounts_reset();
     ms_pools_reset();
-    ms_timeline_reset();
+    ms_history_reset();
     ms_events_reset();
     ms_process_reset();
     ms_journal_reset();
     ms_trace_reset();
-    ms_exports_reset();
-    ms_misfrees_reset();
+    ms_ipc_export_rows_reset();
+    ms_invalid_frees_reset();
     ms_phases_reset();
-    ms_takers_reset();
+    ms_footprints_reset();
     ms_balance_reset();
     ms_uses_reset();
 }

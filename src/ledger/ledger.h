@@ -121,24 +121,24 @@ void ms_ledger_unseen_free(void);
 
 /** What a free was about that was refused: a block that had been freed before, or the inside of a live
  * one. And what else was done with memory that it is not there for. */
-enum ms_misfree_rule {
-    MS_MISFREE_NONE,
-    MS_MISFREE_DOUBLE,
-    MS_MISFREE_INTERIOR,
-    MS_MISFREE_USED,   /* what is freed is copied, or filled (uses.h), */
-    MS_MISFREE_GIVEN,  /* or given to a kernel, which may not touch it */
-    MS_MISFREE_HOST,   /* what is registered as device memory is none, */
-    MS_MISFREE_BEYOND, /* or is longer than its block */
-    MS_MISFREE_LEFT,   /* what is registered: counted for as long as it is */
-    MS_MISFREE_FORKED  /* a call that the vendor refused since the process came by fork */
+enum ms_invalid_free_rule {
+    MS_INVALID_FREE_NONE,
+    MS_INVALID_FREE_DOUBLE,
+    MS_INVALID_FREE_INTERIOR,
+    MS_INVALID_FREE_USED,   /* what is freed is copied, or filled (uses.h), */
+    MS_INVALID_FREE_GIVEN,  /* or given to a kernel, which may not touch it */
+    MS_INVALID_FREE_HOST,   /* what is registered as device memory is none, */
+    MS_INVALID_FREE_BEYOND, /* or is longer than its block */
+    MS_INVALID_FREE_LEFT,   /* what is registered: counted for as long as it is */
+    MS_INVALID_FREE_FORKED  /* a call that the vendor refused since the process came by fork */
 };
 /** Whether it is a use of freed memory, which has the stack of the free. */
-static inline bool ms_misfree_is_use(unsigned rule)
+static inline bool ms_invalid_free_is_use(unsigned rule)
 {
-    return rule == MS_MISFREE_USED || rule == MS_MISFREE_GIVEN;
+    return rule == MS_INVALID_FREE_USED || rule == MS_INVALID_FREE_GIVEN;
 }
-struct ms_misfree {
-    enum ms_misfree_rule rule;
+struct ms_invalid_free {
+    enum ms_invalid_free_rule rule;
     enum ms_space space;
     uint64_t given;        /* what the program gave: the key, or a handle that the caller puts there */
     uint64_t begin, bytes; /* the block */
@@ -151,37 +151,38 @@ struct ms_misfree {
  * the record still has it. False if nothing is known, or somebody has the key by now. `released`: the key
  * lives on, and nothing may free it any more (a handle whose references are all given back). Goes through the
  * whole record, so for refused frees alone, and not for ever (LOOKS_MAX in misfrees.c). No lock held. */
-bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p);
+bool ms_ledger_invalid_free_find(enum ms_space space, uint64_t key, bool released,
+                                 struct ms_invalid_free *misfree_p);
 /** Counts one for the report, of a call of `api` from `stack`. Returns where; 0 without room. */
-uint32_t ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack);
+uint32_t ms_ledger_invalid_free(const struct ms_invalid_free *invalid_free, uint16_t api, ms_stack_id stack);
 /** What was counted there, of `bytes`, is over. */
-void ms_ledger_misfree_undone(uint32_t where, uint64_t bytes);
+void ms_ledger_invalid_free_undone(uint32_t where, uint64_t bytes);
 
 /** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
- * `block`. Returns a ticket, or 0 if there was no room for it (which is counted). */
+ * `block`. Returns a record id, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
 /** The same of a block of device memory at `address` that belongs to no stream and dies with its context, for
  * which the calling thread's program asked just so. */
 uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
                                int device, uint16_t api);
-/** The block of that ticket is about to go, as it seems: its slot is on its way into the cache. Any number
+/** The block of that record id is about to go, as it seems: its slot is on its way into the cache. Any number
  * will do. */
-static inline void ms_ledger_expect(uint32_t ticket)
+static inline void ms_ledger_expect(uint32_t record_id)
 {
-    if (MS_LIKELY(ticket))
-        __builtin_prefetch(MS_ROWS(BLOCKS, char) + (uint64_t)(ticket - 1) * MS_TABLE_BLOCKS_ROW_BYTES, 1);
+    if (MS_LIKELY(record_id))
+        __builtin_prefetch(MS_ROWS(BLOCKS, char) + (uint64_t)(record_id - 1) * MS_TABLE_BLOCKS_ROW_BYTES, 1);
 }
-/** The block of that ticket went. `key` tells it from another one that has the ticket by now: a block may
- * have died with its context. False, and nothing done, if it is not live, and for ticket 0. `block_p` may be
- * NULL. */
-bool ms_ledger_unserve(uint32_t ticket, uint64_t key, struct ms_block *block_p);
+/** The block of that record id went. `key` tells it from another one that has the record id by now: a block
+ * may have died with its context. False, and nothing done, if it is not live, and for record id 0. `block_p`
+ * may be NULL. */
+bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p);
 
-/** hit.h has the same for a thread that holds the lock of the lane which it has at hand (base/pass.h). */
+/** hit.h has the same for a thread that holds the lock of the shard which it has at hand (base/pass.h). */
 struct ms_bias;
-struct ms_lane;
-/** The lane in which the calling thread counts what is on the device; its lock is returned. */
-struct ms_bias *ms_ledger_lane(int device, struct ms_lane **lane_p);
+struct ms_shard;
+/** The shard in which the calling thread counts what is on the device; its lock is returned. */
+struct ms_bias *ms_ledger_shard(int device, struct ms_shard **shard_p);
 
 /** A copy of the live block with exactly this key; false if there is none. */
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p);
@@ -237,7 +238,7 @@ void ms_ledger_touch_slowly(void);
  * held. */
 static inline void ms_ledger_touch(void)
 {
-    if (ms_unusual(MS_UNUSUAL_RECORD))
+    if (ms_slow_path(MS_SLOW_PATH_RECORD))
         ms_ledger_touch_slowly();
 }
 /** Whether anything was ever recorded: a process that never touched a GPU writes no report. */

@@ -13,7 +13,7 @@
 /* Rows that are looked at in the life of a process: a gigabyte of memory read, or about a tenth of a second,
  * however many frees are refused. */
 enum { LOOKS_MAX = 1 << 24 };
-enum { RULES = MS_MISFREE_FORKED, PAIRS_MAX = MS_MISFREES_MAX - RULES };
+enum { RULES = MS_INVALID_FREE_FORKED, PAIRS_MAX = MS_INVALID_FREES_MAX - RULES };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t looks, forgotten_ns;
@@ -23,7 +23,7 @@ struct look {
     enum ms_space space;
     uint64_t key;
     bool is_live;
-    struct ms_misfree inside, freed, live;
+    struct ms_invalid_free inside, freed, live;
     uint64_t freed_ns;
 };
 
@@ -38,9 +38,9 @@ static bool is_spent(uint64_t rows)
     return false;
 }
 
-static struct ms_misfree misfree_of(enum ms_misfree_rule rule, const struct ms_block_row *slot)
+static struct ms_invalid_free misfree_of(enum ms_invalid_free_rule rule, const struct ms_block_row *slot)
 {
-    return (struct ms_misfree){
+    return (struct ms_invalid_free){
         .rule = rule, .begin = slot->key, .bytes = slot->bytes, .site = slot->site, .device = slot->device};
 }
 
@@ -48,10 +48,10 @@ static void look_at_live(struct look *look, const struct ms_block_row *slot)
 {
     if (slot->key == look->key) {
         look->is_live = true;
-        look->live = misfree_of(MS_MISFREE_DOUBLE, slot);
+        look->live = misfree_of(MS_INVALID_FREE_DOUBLE, slot);
     } else if (look->space == MS_SPACE_ADDRESS && look->key - slot->key < slot->bytes &&
                (!look->inside.rule || slot->bytes < look->inside.bytes)) {
-        look->inside = misfree_of(MS_MISFREE_INTERIOR, slot);
+        look->inside = misfree_of(MS_INVALID_FREE_INTERIOR, slot);
     }
 }
 
@@ -59,7 +59,7 @@ static void look_at_freed(struct look *look, const struct ms_block_row *slot)
 {
     if (slot->key != look->key || slot->freed_ns <= look->freed_ns)
         return;
-    look->freed = misfree_of(MS_MISFREE_DOUBLE, slot);
+    look->freed = misfree_of(MS_INVALID_FREE_DOUBLE, slot);
     look->freed_ns = slot->freed_ns;
 }
 
@@ -116,15 +116,16 @@ static MS_UNSYNCHRONIZED void look_at_sites(struct look *look, uint32_t rows)
             !fits(look->space, site->kind))
             continue;
         look->freed_ns = site->freed_ns;
-        look->freed = (struct ms_misfree){.rule = MS_MISFREE_DOUBLE,
-                                          .begin = look->key,
-                                          .bytes = site->freed_bytes,
-                                          .site = i,
-                                          .device = site->device};
+        look->freed = (struct ms_invalid_free){.rule = MS_INVALID_FREE_DOUBLE,
+                                               .begin = look->key,
+                                               .bytes = site->freed_bytes,
+                                               .site = i,
+                                               .device = site->device};
     }
 }
 
-bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, struct ms_misfree *misfree_p)
+bool ms_ledger_invalid_free_find(enum ms_space space, uint64_t key, bool released,
+                                 struct ms_invalid_free *misfree_p)
 {
     struct look look = {
         .space = space, .key = key, .freed_ns = atomic_load_explicit(&forgotten_ns, memory_order_acquire)};
@@ -135,31 +136,31 @@ bool ms_ledger_misfree_find(enum ms_space space, uint64_t key, bool released, st
     if (!look.is_live && !look.inside.rule)
         look_at_sites(&look, sites);
     if (look.is_live)
-        *misfree_p = released ? look.live : (struct ms_misfree){.rule = MS_MISFREE_NONE};
+        *misfree_p = released ? look.live : (struct ms_invalid_free){.rule = MS_INVALID_FREE_NONE};
     else
         *misfree_p = look.inside.rule ? look.inside : look.freed;
     misfree_p->space = space;
     misfree_p->given = key;
-    return misfree_p->rule != MS_MISFREE_NONE;
+    return misfree_p->rule != MS_INVALID_FREE_NONE;
 }
 
-/* The row of all lanes. */
+/* The row of all shards. */
 static uint32_t whole_site(uint32_t number)
 {
     const struct ms_site *site = ms_site_at(number);
     return site ? site->whole : UINT32_MAX;
 }
 
-static bool is_same(const struct ms_misfree_row *a, const struct ms_misfree_row *b)
+static bool is_same(const struct ms_invalid_free_row *a, const struct ms_invalid_free_row *b)
 {
     return a->rule == b->rule && a->api == b->api && a->stack == b->stack && a->site == b->site;
 }
 
 /* The row of this pair, or an empty one for it; that of the rest where there is none. */
-static struct ms_misfree_row *row_for(const struct ms_misfree_row *wanted)
+static struct ms_invalid_free_row *row_for(const struct ms_invalid_free_row *wanted)
 {
-    struct ms_misfree_row *rows = MS_ROWS(MISFREES, struct ms_misfree_row);
-    struct ms_misfree_row *empty = &rows[PAIRS_MAX + wanted->rule - 1];
+    struct ms_invalid_free_row *rows = MS_ROWS(INVALID_FREES, struct ms_invalid_free_row);
+    struct ms_invalid_free_row *empty = &rows[PAIRS_MAX + wanted->rule - 1];
     for (unsigned i = PAIRS_MAX; i-- > 0;) {
         if (!atomic_load_explicit(&rows[i].count, memory_order_relaxed))
             empty = &rows[i];
@@ -169,44 +170,45 @@ static struct ms_misfree_row *row_for(const struct ms_misfree_row *wanted)
     return empty;
 }
 
-uint32_t ms_ledger_misfree(const struct ms_misfree *misfree, uint16_t api, ms_stack_id stack)
+uint32_t ms_ledger_invalid_free(const struct ms_invalid_free *invalid_free, uint16_t api, ms_stack_id stack)
 {
-    struct ms_misfree_row wanted = {.bytes = misfree->bytes,
-                                    .t_ns = ms_ledger_now(),
-                                    .given = misfree->given,
-                                    .begin = misfree->begin,
-                                    .block_bytes = ms_misfree_is_use(misfree->rule) ? misfree->freed_stack
-                                                   : misfree->block_bytes           ? misfree->block_bytes
-                                                                                    : misfree->bytes,
-                                    .stack = stack,
-                                    .site = whole_site(misfree->site),
-                                    .api = api,
-                                    .device = misfree->device,
-                                    .rule = (uint8_t)misfree->rule,
-                                    .space = (uint8_t)misfree->space};
+    struct ms_invalid_free_row wanted = {
+        .bytes = invalid_free->bytes,
+        .t_ns = ms_ledger_now(),
+        .given = invalid_free->given,
+        .begin = invalid_free->begin,
+        .block_bytes = ms_invalid_free_is_use(invalid_free->rule) ? invalid_free->freed_stack
+                       : invalid_free->block_bytes                ? invalid_free->block_bytes
+                                                                  : invalid_free->bytes,
+        .stack = stack,
+        .site = whole_site(invalid_free->site),
+        .api = api,
+        .device = invalid_free->device,
+        .rule = (uint8_t)invalid_free->rule,
+        .space = (uint8_t)invalid_free->space};
     ms_events_touch();
-    if (!ms_table_reserve(MS_TABLE_MISFREES, MS_MISFREES_MAX))
+    if (!ms_table_reserve(MS_TABLE_INVALID_FREES, MS_INVALID_FREES_MAX))
         return 0;
     ms_lock(&lock);
-    if (ms_table_rows(MS_TABLE_MISFREES) < MS_MISFREES_MAX)
-        ms_table_publish(MS_TABLE_MISFREES, MS_MISFREES_MAX);
-    struct ms_misfree_row *row = row_for(&wanted);
+    if (ms_table_rows(MS_TABLE_INVALID_FREES) < MS_INVALID_FREES_MAX)
+        ms_table_publish(MS_TABLE_INVALID_FREES, MS_INVALID_FREES_MAX);
+    struct ms_invalid_free_row *row = row_for(&wanted);
     uint64_t count = atomic_load_explicit(&row->count, memory_order_relaxed), bytes = row->bytes;
     if (!count)
         memcpy((char *)row + sizeof row->count, (const char *)&wanted + sizeof wanted.count,
                sizeof wanted - sizeof wanted.count);
-    else if (!ms_misfree_is_use(misfree->rule))
+    else if (!ms_invalid_free_is_use(invalid_free->rule))
         row->bytes = wanted.bytes < INT64_MAX - bytes ? bytes + wanted.bytes : INT64_MAX;
     atomic_store_explicit(&row->count, count + 1, memory_order_release);
     ms_unlock(&lock);
-    return (uint32_t)(row - MS_ROWS(MISFREES, struct ms_misfree_row)) + 1;
+    return (uint32_t)(row - MS_ROWS(INVALID_FREES, struct ms_invalid_free_row)) + 1;
 }
 
-void ms_ledger_misfree_undone(uint32_t where, uint64_t bytes)
+void ms_ledger_invalid_free_undone(uint32_t where, uint64_t bytes)
 {
     ms_lock(&lock);
-    if (where && where <= ms_table_rows(MS_TABLE_MISFREES)) {
-        struct ms_misfree_row *row = &MS_ROWS(MISFREES, struct ms_misfree_row)[where - 1];
+    if (where && where <= ms_table_rows(MS_TABLE_INVALID_FREES)) {
+        struct ms_invalid_free_row *row = &MS_ROWS(INVALID_FREES, struct ms_invalid_free_row)[where - 1];
         uint64_t count = atomic_load_explicit(&row->count, memory_order_relaxed);
         row->bytes -= bytes < row->bytes ? bytes : row->bytes;
         atomic_store_explicit(&row->count, count ? count - 1 : 0, memory_order_release);
@@ -215,7 +217,7 @@ void ms_ledger_misfree_undone(uint32_t where, uint64_t bytes)
 }
 
 /* Those of the rest name no places: of what found no row of its own only the sums are kept. */
-static void put_copy(const struct ms_misfree_row *row, bool is_rest, struct ms_misfree_row *copy_p)
+static void put_copy(const struct ms_invalid_free_row *row, bool is_rest, struct ms_invalid_free_row *copy_p)
 {
     memcpy((void *)copy_p, row, sizeof *row);
     if (!is_rest)
@@ -226,15 +228,15 @@ static void put_copy(const struct ms_misfree_row *row, bool is_rest, struct ms_m
     copy_p->device = MS_DEVICE_NONE;
 }
 
-bool ms_misfrees_copy(struct ms_misfree_row *rows, uint32_t *count_p, unsigned timeout_ms)
+bool ms_invalid_frees_copy(struct ms_invalid_free_row *rows, uint32_t *count_p, unsigned timeout_ms)
 {
-    const struct ms_misfree_row *from = MS_ROWS(MISFREES, struct ms_misfree_row);
+    const struct ms_invalid_free_row *from = MS_ROWS(INVALID_FREES, struct ms_invalid_free_row);
     *count_p = 0;
-    if (!ms_table_rows(MS_TABLE_MISFREES))
+    if (!ms_table_rows(MS_TABLE_INVALID_FREES))
         return true;
     if (!ms_lock_within(&lock, timeout_ms))
         return false;
-    for (unsigned i = 0; i < MS_MISFREES_MAX && i < ms_table_rows(MS_TABLE_MISFREES); i++) {
+    for (unsigned i = 0; i < MS_INVALID_FREES_MAX && i < ms_table_rows(MS_TABLE_INVALID_FREES); i++) {
         if (atomic_load_explicit(&from[i].count, memory_order_acquire))
             put_copy(&from[i], i >= PAIRS_MAX, &rows[(*count_p)++]);
     }
@@ -242,12 +244,12 @@ bool ms_misfrees_copy(struct ms_misfree_row *rows, uint32_t *count_p, unsigned t
     return true;
 }
 
-void ms_misfrees_forget(uint64_t now_ns)
+void ms_invalid_frees_forget(uint64_t now_ns)
 {
     atomic_store_explicit(&forgotten_ns, now_ns, memory_order_release);
 }
 
-void ms_misfrees_reset(void)
+void ms_invalid_frees_reset(void)
 {
     ms_lock_reset(&lock);
     atomic_store_explicit(&looks, 0, memory_order_relaxed);

@@ -13,7 +13,7 @@
 
 /** One pair of places: where was freed, and where the block was allocated. The last rows have what found
  * none. */
-struct ms_misfree_row {
+struct ms_invalid_free_row {
     _Atomic uint64_t count; /* written last; 0: there is no such row */
     uint64_t bytes;         /* of the blocks, added up */
     uint64_t t_ns;          /* of the first, as the rest: */
@@ -21,23 +21,23 @@ struct ms_misfree_row {
     uint64_t begin;
     uint64_t block_bytes; /* of a use, where all that is counted is of one block: the stack of its free */
     ms_stack_id stack;    /* of the free, or of the use */
-    uint32_t site;        /* of the allocation, in lane 0; UINT32_MAX if that is not known */
+    uint32_t site;        /* of the allocation, in shard 0; UINT32_MAX if that is not known */
     uint16_t api;         /* the function that was to free it */
     int16_t device;
-    uint8_t rule;  /* enum ms_misfree_rule */
+    uint8_t rule;  /* enum ms_invalid_free_rule */
     uint8_t space; /* enum ms_space */
     uint16_t unused;
 };
-_Static_assert(sizeof(struct ms_misfree_row) == MS_TABLE_MISFREES_ROW_BYTES, "a row of the ledger");
+_Static_assert(sizeof(struct ms_invalid_free_row) == MS_TABLE_INVALID_FREES_ROW_BYTES, "a row of the ledger");
 
-enum { MS_MISFREES_MAX = MS_TABLE_MISFREES_ROWS };
+enum { MS_INVALID_FREES_MAX = MS_TABLE_INVALID_FREES_ROWS };
 
-/** Copies the rows that there are, at most MS_MISFREES_MAX; the rests come last. Waits for the lock at most
- * `timeout_ms`; false without. */
-bool ms_misfrees_copy(struct ms_misfree_row *rows, uint32_t *count_p, unsigned timeout_ms);
+/** Copies the rows that there are, at most MS_INVALID_FREES_MAX; the rests come last. Waits for the lock at
+ * most `timeout_ms`; false without. */
+bool ms_invalid_frees_copy(struct ms_invalid_free_row *rows, uint32_t *count_p, unsigned timeout_ms);
 
 /** Blocks went without having been freed: what is remembered of their addresses from before may be wrong. */
-void ms_misfrees_forget(uint64_t now_ns);
-void ms_misfrees_reset(void);
+void ms_invalid_frees_forget(uint64_t now_ns);
+void ms_invalid_frees_reset(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* peer.c - the importer's side of exports.h: one row of another process's ledger.
  *
- * Floor 2. Called by the hooks, inside a section; runs on a spare stack (base/spare.h). The file is read and
- * never mapped: one that is cut off meanwhile must not be a SIGBUS in the host. All signals are blocked while
- * a descriptor is open. Nothing in the file is believed: it lies where every user may write, so it must be
- * this user's own and closed to others, and it must say of itself what the token says of it. */
+ * Floor 2. Called by the hooks, inside a hook scope; runs on an auxiliary stack (base/spare.h). The file is
+ * read and never mapped: one that is cut off meanwhile must not be a SIGBUS in the host. All signals are
+ * blocked while a descriptor is open. Nothing in the file is believed: it lies where every user may write, so
+ * it must be this user's own and closed to others, and it must say of itself what the token says of it. */
 #include "config.h"
 
 #include <errno.h>
@@ -113,12 +113,12 @@ static bool is_of_process(int fd, const struct ms_token *token, const char **why
     return atomic_load(&process.end_reason) == MS_END_NONE;
 }
 
-static bool is_sound(const struct ms_export_row *row)
+static bool is_sound(const struct ms_ipc_export_row *row)
 {
-    const struct ms_export *block = &row->block;
+    const struct ms_ipc_export *block = &row->block;
     struct {
         uint64_t nonce[2];
-        struct ms_export block;
+        struct ms_ipc_export block;
     } checked;
 
     memcpy(checked.nonce, row->nonce, sizeof(checked.nonce));
@@ -127,9 +127,10 @@ static bool is_sound(const struct ms_export_row *row)
            block->bytes <= block->segment_bytes && block->offset <= block->segment_bytes - block->bytes;
 }
 
-bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *block_p, const char **why_p)
+bool ms_ipc_export_read(int fd, const struct ms_token *token, struct ms_ipc_export *block_p,
+                        const char **why_p)
 {
-    struct ms_export_row row;
+    struct ms_ipc_export_row row;
     uint64_t offset;
     uint32_t state;
 
@@ -142,7 +143,8 @@ bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *bloc
         !read_at(fd, &row, sizeof(row), offset))
         return false;
     state = atomic_load(&row.state);
-    if (state % MS_EXPORT_STATES != MS_EXPORT_LIVE || memcmp(row.nonce, token->nonce, sizeof(row.nonce)) != 0)
+    if (state % MS_IPC_EXPORT_STATES != MS_IPC_EXPORT_LIVE ||
+        memcmp(row.nonce, token->nonce, sizeof(row.nonce)) != 0)
         return false;
     /* It may have been freed, and the row used again, while it was read. */
     uint32_t again = 0;
@@ -154,7 +156,7 @@ bool ms_export_read(int fd, const struct ms_token *token, struct ms_export *bloc
 
 /* One of the exporter's files: it had several if it was replaced by exec. The reason of the file that tells
  * most is kept. */
-static bool read_file(const char *path, const struct ms_token *token, struct ms_export *block_p,
+static bool read_file(const char *path, const struct ms_token *token, struct ms_ipc_export *block_p,
                       const char **why_p, bool *found_p)
 {
     struct stat status;
@@ -170,17 +172,17 @@ static bool read_file(const char *path, const struct ms_token *token, struct ms_
              (status.st_mode & 077))
         *why_p = "the exporter's ledger is not a file of this user alone";
     else
-        good = ms_export_read(fd, token, block_p, why_p);
+        good = ms_ipc_export_read(fd, token, block_p, why_p);
     if (fd >= 0)
         close(fd);
     return good;
 }
 
-static bool find_file(const struct ms_token *token, struct ms_export *block_p, const char **why_p)
+static bool find_file(const struct ms_token *token, struct ms_ipc_export *block_p, const char **why_p)
 {
     struct {
         char text[1024], path[1024 + MS_JOURNAL_NAME_BYTES + 1];
-    } *names = ms_spare_take();
+    } *names = ms_aux_stack_take();
     char name[MS_JOURNAL_NAME_BYTES];
     const char *directory;
     bool found = false, good = false;
@@ -197,7 +199,7 @@ static bool find_file(const struct ms_token *token, struct ms_export *block_p, c
                 good = read_file(names->path, token, block_p, why_p, &found);
         }
     }
-    ms_spare_give(names);
+    ms_aux_stack_give(names);
     if (good)
         return true;
     if (!found)
@@ -229,7 +231,7 @@ static bool is_running(const struct ms_token *token)
     return field && strtoull(field, NULL, 10) == token->start_ticks;
 }
 
-static const char *resolve(const struct ms_token *token, struct ms_export *block_p)
+static const char *resolve(const struct ms_token *token, struct ms_ipc_export *block_p)
 {
     const char *why = NULL;
 
@@ -246,7 +248,7 @@ static const char *resolve(const struct ms_token *token, struct ms_export *block
 
 struct question {
     struct ms_token token;
-    struct ms_export *block_p;
+    struct ms_ipc_export *block_p;
     const char *reason; /* NULL: it is known */
 };
 
@@ -257,8 +259,8 @@ static void answer(void *arg)
     question->reason = resolve(&question->token, question->block_p);
 }
 
-bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_export *block_p, char *why,
-                       size_t why_bytes)
+bool ms_ipc_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_ipc_export *block_p,
+                           char *why, size_t why_bytes)
 {
     int saved_errno = errno;
     struct question question = {.block_p = block_p, .reason = "its bytes were changed on their way"};
@@ -268,7 +270,7 @@ bool ms_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_expo
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (ms_token_decode(bytes, &question.token))
-        ms_spare_call_anyway(answer, &question);
+        ms_aux_stack_call_anyway(answer, &question);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ms_cancel_release(cancel);
     if (question.reason && question.token.pid)

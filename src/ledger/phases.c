@@ -39,15 +39,15 @@ static void count_fault(enum ms_phase_fault fault)
 
 /* --- stages --- */
 
-/* The lock of the only lane, or all of the account; returns whether it is the former. */
+/* The lock of the only shard, or all of the account; returns whether it is the former. */
 static bool lock_account(unsigned number)
 {
-    struct ms_lane *first = &ms_lanes[0][number];
-    ms_lane_lock(first);
+    struct ms_shard *first = &ms_shards[0][number];
+    ms_shard_lock(first);
     if (MS_LIKELY(first->is_alone))
         return true;
-    ms_lane_unlock(first);
-    ms_lanes_lock(number);
+    ms_shard_unlock(first);
+    ms_shards_lock(number);
     return false;
 }
 
@@ -65,12 +65,12 @@ void ms_stage_end(unsigned number, bool is_measured, uint64_t top_above, uint64_
                                  .peak_bytes = was_measured ? sum.stage_peak_bytes : sum.device.live_bytes,
                                  .peak_ns = was_measured ? sum.stage_peak_ns : now_ns};
     if (was_measured && stage_p->peak_bytes > top_above)
-        stage_p->top_count = ms_lanes_top_at_rise(number, stage_p->top_sites, stage_p->top_bytes);
-    ms_lanes_begin_stage(number, is_measured, now_ns);
+        stage_p->top_count = ms_shards_top_at_rise(number, stage_p->top_sites, stage_p->top_bytes);
+    ms_shards_begin_stage(number, is_measured, now_ns);
     if (alone)
-        ms_lane_unlock(&ms_lanes[0][number]);
+        ms_shard_unlock(&ms_shards[0][number]);
     else
-        ms_lanes_unlock(number);
+        ms_shards_unlock(number);
 }
 
 static struct ms_phase_open_device *on_device(struct ms_phase_open *open, int device)
@@ -120,10 +120,10 @@ static void add_stage(struct ms_phase_open *open, int device, const struct ms_st
 static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint64_t now_ns)
 {
     bool goes_on = open_count + (begins != NULL) > (ends != NULL);
-    ms_lanes_measure_first(goes_on);
+    ms_shards_measure_first(goes_on);
     for (unsigned number = 0; number < MS_DEVICES_MAX; number++) {
         uint64_t used =
-            atomic_load_explicit(&ms_lanes_used[number / 64], memory_order_relaxed) >> number % 64;
+            atomic_load_explicit(&ms_shards_used[number / 64], memory_order_relaxed) >> number % 64;
         struct ms_stage stage;
         if (!used) {
             number |= 63;

@@ -1,11 +1,11 @@
 /* phases.h - what the program names of its own time: ranges and marks, and what memory did while each was
  * open.
  *
- * Floor 2. Every function here may be called from any thread inside a section of hooks/: one lock of its own
- * (MS_RANK_PHASE), and within it those of the accounts. Nothing is allocated but rows.
+ * Floor 2. Every function here may be called from any thread inside a hook scope of hooks/: one lock of its
+ * own (MS_RANK_PHASE), and within it those of the accounts. Nothing is allocated but rows.
  *
  * A *stage* is the time from one boundary of a phase (of any thread) to the next. While a phase is open the
- * lanes of the accounts measure stages (lanes.h): the most that was live in one, and what each site held
+ * shards of the accounts measure stages (lanes.h): the most that was live in one, and what each site held
  * then, come out of what they do for the device's peak anyway, so an allocation and a free do nothing for a
  * phase. At each boundary the stage that ends is added to all phases that are open. A phase's figures are
  * those of the devices while it was open, whichever thread made them.

@@ -48,7 +48,7 @@ static bool open_pool_row(int device)
 
 static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t before, uint64_t now)
 {
-    ms_timeline_note(ms_timeline_of_series(series, ms_account_number(device), true), now_ns, before, now);
+    ms_history_note(ms_history_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
 /* Under the lock: what the program has of the device, whoever gave it. */
@@ -95,7 +95,7 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
     row->latest_ns = now_ns;
     note_held(device, row, now_ns);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
-    note(MS_SERIES_LIMBO, device, now_ns, before.parts.limbo, record->parts.limbo);
+    note(MS_SERIES_PENDING, device, now_ns, before.parts.pending, record->parts.pending);
 }
 
 void ms_ledger_pool(int device, const struct ms_pool_record *record)
@@ -108,14 +108,14 @@ void ms_ledger_pool(int device, const struct ms_pool_record *record)
     errno = saved_errno;
 }
 
-void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_ns)
+void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *record, uint64_t now_ns)
 {
-    if (!ms_table_reserve(MS_TABLE_FLOWS, (uint64_t)i + 1))
+    if (!ms_table_reserve(MS_TABLE_STREAM_ARENAS, (uint64_t)i + 1))
         return;
-    struct ms_flow_row *row = &MS_ROWS(FLOWS, struct ms_flow_row)[i];
+    struct ms_stream_arena_row *row = &MS_ROWS(STREAM_ARENAS, struct ms_stream_arena_row)[i];
     uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
-    if (ms_table_rows(MS_TABLE_FLOWS) < (uint64_t)i + 1)
-        ms_table_publish(MS_TABLE_FLOWS, (uint64_t)i + 1);
+    if (ms_table_rows(MS_TABLE_STREAM_ARENAS) < (uint64_t)i + 1)
+        ms_table_publish(MS_TABLE_STREAM_ARENAS, (uint64_t)i + 1);
     atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     row->record = *record;
@@ -123,11 +123,11 @@ void ms_flows_put(uint32_t i, const struct ms_flow_record *record, uint64_t now_
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
 }
 
-void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record)
+void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *record)
 {
     int saved_errno = errno;
     ms_lock(&lock);
-    ms_flows_put(i, record, ms_ledger_now());
+    ms_stream_arenas_put(i, record, ms_ledger_now());
     ms_unlock(&lock);
     errno = saved_errno;
 }
@@ -198,11 +198,11 @@ bool ms_pools_read(int device, struct ms_pool_record *record_p)
     return true;
 }
 
-bool ms_flows_read(uint32_t i, struct ms_flow_record *record_p)
+bool ms_stream_arenas_read(uint32_t i, struct ms_stream_arena_record *record_p)
 {
-    if (i >= ms_table_rows(MS_TABLE_FLOWS))
+    if (i >= ms_table_rows(MS_TABLE_STREAM_ARENAS))
         return false;
-    *record_p = MS_ROWS(FLOWS, struct ms_flow_row)[i].record;
+    *record_p = MS_ROWS(STREAM_ARENAS, struct ms_stream_arena_row)[i].record;
     return true;
 }
 

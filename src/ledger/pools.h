@@ -14,7 +14,7 @@ enum { MS_TIERS = 3 }; /* slab, run, single */
 
 /** Every byte that the vendor gave has one of these states; they add up to it. */
 struct ms_parts {
-    uint64_t requested, rounding, limbo, cached, stranded, pinned;
+    uint64_t requested, rounding, pending, cached, stranded, pinned;
 };
 
 struct ms_pool_record {
@@ -36,10 +36,10 @@ struct ms_segment_record {
 };
 
 /** A piece of a segment. */
-enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_LIMBO, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
+enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_PENDING, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
 struct ms_piece_record {
     uint64_t offset, bytes, requested;
-    uint32_t ticket; /* of ms_ledger_serve, 0 for none */
+    uint32_t record_id; /* of ms_ledger_serve, 0 for none */
     uint8_t state;
 };
 
@@ -99,7 +99,7 @@ struct ms_oom_view {
     enum ms_asked asked;
     enum ms_oom_cause cause;
     enum ms_oom_fragmentation fragmentation;
-    uint64_t reserved, largest_free, limbo;
+    uint64_t reserved, largest_free, pending;
     uint64_t free, total;                    /* of the device, by the driver; 0 where it was not asked */
     uint64_t taken;                          /* by the driver, for contexts and modules */
     uint64_t followed;                       /* live blocks that the vendor made, but for managed ones */
@@ -112,19 +112,19 @@ struct ms_oom_view {
 
 /** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and
  * the driver's. */
-struct ms_flow_record {
+struct ms_stream_arena_record {
     uint64_t pool, stream;
     uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;
     uint64_t hits[MS_TIERS], misses, limbo_waits, trims;
-    uint64_t crossed, borrowed; /* frees on other streams, blocks of other streams' memory */
-    uint64_t waited;            /* blocks that the stream has to wait for on the device */
-    uint64_t hoarded_bytes;     /* lay idle with it while other streams were given as much anew */
+    uint64_t crossed, stolen; /* frees on other streams, blocks of other streams' memory */
+    uint64_t waited;          /* blocks that the stream has to wait for on the device */
+    uint64_t hoarded_bytes;   /* lay idle with it while other streams were given as much anew */
     int16_t device;
     bool by_program, ended; /* the pool is no device's default one; the stream is gone */
     bool former;            /* a sum over streams of pools that were destroyed */
 };
 /** The i-th of them. */
-void ms_ledger_flow(uint32_t i, const struct ms_flow_record *record);
+void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
 
 /** The device's figures are these now. */
 void ms_ledger_pool(int device, const struct ms_pool_record *record);
@@ -147,7 +147,7 @@ struct ms_pool_source {
 /** NULL: nobody (any more). Stays the caller's and must live on. */
 void ms_ledger_set_pool_source(const struct ms_pool_source *source);
 void ms_ledger_tell_pool(int device, const struct ms_pool_record *record);
-void ms_ledger_tell_flow(uint32_t i, const struct ms_flow_record *record);
+void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
 void ms_ledger_tell_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
 
 #endif

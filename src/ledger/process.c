@@ -232,7 +232,7 @@ void ms_process_describe(void)
     row->run_id = (uint64_t)ms_option_int(MS_OPT_RUN);
     note_origin(row);
     row->pid_space = stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
-    row->timeline_buckets = ms_timeline_buckets();
+    row->timeline_buckets = ms_history_buckets();
     note_clocks(row);
     gethostname(host, sizeof host - 1);
     put("exe", ms_process_executable());

@@ -128,18 +128,18 @@ static bool is_same(const struct ms_site *a, const struct ms_site *b)
     return a->stack == b->stack && a->device == b->device && a->api == b->api && a->kind == b->kind;
 }
 
-/* A row that does not say which one stands for all lanes, or is not the only one of its lane, is a site by
+/* A row that does not say which one stands for all shards, or is not the only one of its shard, is a site by
  * itself. */
-static void clean_lanes(uint32_t count)
+static void clean_shards(uint32_t count)
 {
-    uint16_t *seen = calloc(count, sizeof *seen); /* which lanes a site has rows of */
-    _Static_assert(MS_LANES <= 16, "a bit for each lane");
+    uint16_t *seen = calloc(count, sizeof *seen); /* which shards a site has rows of */
+    _Static_assert(MS_SHARDS <= 16, "a bit for each lane");
     for (uint32_t i = 0; i < count; i++) {
         struct ms_site *site = ms_site_at(i), *whole = ms_site_at(site->whole);
-        bool sound = seen && whole && whole->whole == site->whole && site->lane < MS_LANES &&
-                     is_same(site, whole) && !(seen[site->whole] >> site->lane & 1);
+        bool sound = seen && whole && whole->whole == site->whole && site->shard < MS_SHARDS &&
+                     is_same(site, whole) && !(seen[site->whole] >> site->shard & 1);
         if (sound)
-            seen[site->whole] |= (uint16_t)(1u << site->lane);
+            seen[site->whole] |= (uint16_t)(1u << site->shard);
         else
             site->whole = i;
         site->next = 0;
@@ -164,7 +164,7 @@ static void clean_sites(void)
         clean_site(site);
     }
     ms_table_publish(MS_TABLE_SITES, count);
-    clean_lanes((uint32_t)count);
+    clean_shards((uint32_t)count);
 }
 
 static void clean_amount(struct ms_amount *amount)
@@ -193,7 +193,7 @@ static void add_totals(struct ms_amount *sum, const struct ms_amount *amount)
     sum->peak_live_bytes += amount->peak_live_bytes;
 }
 
-/* From here on all lanes are the first. */
+/* From here on all shards are the first. */
 static void clean_accounts(void)
 {
     uint64_t rows = ms_table_reserved(MS_TABLE_ACCOUNTS);
@@ -413,8 +413,8 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     clean_accounts();
     clean_sites();
     ms_recover_rings();
-    ms_recover_misfrees();
-    ms_recover_takers();
+    ms_recover_invalid_frees();
+    ms_recover_footprints();
     ms_balance_clean();
     ms_uses_clean();
     count_blocks();
@@ -423,7 +423,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     ms_balance_adopt();
     ms_recover_pools();
     ms_phases_clean();
-    ms_timeline_adopt(ms_process()->timeline_buckets);
+    ms_history_adopt(ms_process()->timeline_buckets);
     ms_events_freeze(end_of_record(live));
     return 0;
 }

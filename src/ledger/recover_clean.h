@@ -24,7 +24,7 @@ static inline void clamp_atomic(_Atomic uint64_t *value, uint64_t most)
 
 /** recover_events.c, when sites and stacks are clean. */
 void ms_recover_rings(void);
-void ms_recover_misfrees(void);
-void ms_recover_takers(void);
+void ms_recover_invalid_frees(void);
+void ms_recover_footprints(void);
 
 #endif

@@ -15,7 +15,7 @@ static void clean_parts(struct ms_parts *parts)
 {
     clamp(&parts->requested, INT64_MAX);
     clamp(&parts->rounding, INT64_MAX);
-    clamp(&parts->limbo, INT64_MAX);
+    clamp(&parts->pending, INT64_MAX);
     clamp(&parts->cached, INT64_MAX);
     clamp(&parts->stranded, INT64_MAX);
     clamp(&parts->pinned, INT64_MAX);
@@ -87,10 +87,10 @@ void ms_recover_rings(void)
 }
 
 /* A rule that nobody knows is no row. */
-void ms_recover_misfrees(void)
+void ms_recover_invalid_frees(void)
 {
-    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_MISFREES); i++) {
-        struct ms_misfree_row *row = &MS_ROWS(MISFREES, struct ms_misfree_row)[i];
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_INVALID_FREES); i++) {
+        struct ms_invalid_free_row *row = &MS_ROWS(INVALID_FREES, struct ms_invalid_free_row)[i];
         clamp_atomic(&row->count, INT64_MAX);
         clamp(&row->bytes, INT64_MAX);
         clamp(&row->block_bytes, INT64_MAX);
@@ -99,27 +99,27 @@ void ms_recover_misfrees(void)
         row->site = ms_site_at(row->site) ? row->site : UINT32_MAX;
         row->device = ms_account_number(row->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : row->device;
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
-        if (ms_misfree_is_use(row->rule) && row->block_bytes > ms_stack_count())
+        if (ms_invalid_free_is_use(row->rule) && row->block_bytes > ms_stack_count())
             row->block_bytes = 0;
-        if (row->rule == MS_MISFREE_NONE || row->rule > MS_MISFREE_FORKED)
+        if (row->rule == MS_INVALID_FREE_NONE || row->rule > MS_INVALID_FREE_FORKED)
             atomic_store(&row->count, 0);
     }
 }
 
-void ms_recover_takers(void)
+void ms_recover_footprints(void)
 {
-    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
-        struct ms_taker_row *row = &MS_ROWS(TAKERS, struct ms_taker_row)[i];
+    for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
+        struct ms_footprint_row *row = &MS_ROWS(FOOTPRINTS, struct ms_footprint_row)[i];
         clamp(&row->first_ns, INT64_MAX);
         clamp_atomic(&row->ended_ns, INT64_MAX);
-        clamp_atomic(&row->bytes, INT64_MAX / MS_TABLE_TAKERS_ROWS);
+        clamp_atomic(&row->bytes, INT64_MAX / MS_TABLE_FOOTPRINTS_ROWS);
         clamp_atomic(&row->count, INT64_MAX);
         clamp_atomic(&row->total_bytes, INT64_MAX);
         clamp_atomic(&row->total_count, INT64_MAX);
         clamp_atomic(&row->bytes, atomic_load(&row->total_bytes));
         clamp_atomic(&row->count, atomic_load(&row->total_count));
         row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
-        if (row->taker >= MS_TAKERS || ms_account_number(row->device) == MS_DEVICES_MAX)
+        if (row->taker >= MS_FOOTPRINTS || ms_account_number(row->device) == MS_DEVICES_MAX)
             atomic_store(&row->state, 0);
     }
 }

@@ -30,7 +30,7 @@ static void clamp(uint64_t *value)
 
 static void clean_parts(struct ms_parts *parts, uint64_t *whole)
 {
-    uint64_t *each[] = {&parts->requested, &parts->rounding, &parts->limbo,
+    uint64_t *each[] = {&parts->requested, &parts->rounding, &parts->pending,
                         &parts->cached,    &parts->stranded, &parts->pinned};
     uint64_t sum = 0;
     clamp(whole);
@@ -58,15 +58,15 @@ static void clean_pool(struct ms_pool_record *pool)
 /* What is of no device is dropped: a pool of number 0. */
 static void clean_flows(void)
 {
-    uint64_t rows = ms_table_rows(MS_TABLE_FLOWS);
-    struct ms_flow_row *flows = rows ? MS_ROWS(FLOWS, struct ms_flow_row) : NULL;
+    uint64_t rows = ms_table_rows(MS_TABLE_STREAM_ARENAS);
+    struct ms_stream_arena_row *flows = rows ? MS_ROWS(STREAM_ARENAS, struct ms_stream_arena_row) : NULL;
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_flow_record *f = &flows[i].record;
+        struct ms_stream_arena_record *f = &flows[i].record;
         uint64_t *each[] = {&f->pool,         &f->stream,      &f->reserved_bytes,
                             &f->live_bytes,   &f->limbo_bytes, &f->largest_free_bytes,
                             &f->hits[0],      &f->hits[1],     &f->hits[2],
                             &f->misses,       &f->trims,       &f->crossed,
-                            &f->borrowed,     &f->limbo_waits, &f->waited,
+                            &f->stolen,       &f->limbo_waits, &f->waited,
                             &f->hoarded_bytes};
         for (size_t k = 0; k < sizeof each / sizeof each[0]; k++)
             clamp(each[k]);
@@ -138,7 +138,7 @@ static void add_block(void *arg, const struct ms_block *block)
         place->live_bytes += block->bytes;
 }
 
-/* What lies between live blocks was free, in limbo, or rounding: it counts as stranded, or as cached in a
+/* What lies between live blocks was free, pending, or rounding: it counts as stranded, or as cached in a
  * segment without a block. */
 static void add_place(const struct place *place, struct ms_pool_record *pool)
 {

@@ -2,7 +2,7 @@
  *
  * Floor 2, for the ledger's own files, and by hit.h for src/pool/hit.c. The structures are rows of the tables
  * in base/store.h, and so of the file: docs/ledger-format.md. Every change of a block's row and of the totals
- * it counts in is under the lock of its lane (lanes.h). */
+ * it counts in is under the lock of its shard (lanes.h). */
 #ifndef MS_LEDGER_ROWS_H
 #define MS_LEDGER_ROWS_H
 
@@ -13,9 +13,9 @@
 #include "ledger/ledger.h"
 
 enum {
-    MS_SHARDS = 64,
+    MS_STRIPES = 64,
     MS_ACCOUNTS = MS_DEVICES_MAX + 1, /* one per device, and one for memory of none */
-    MS_LANES = MS_TABLE_ACCOUNTS_ROWS / MS_ACCOUNTS,
+    MS_SHARDS = MS_TABLE_ACCOUNTS_ROWS / MS_ACCOUNTS,
     MS_SITES_MAX = MS_TABLE_SITES_ROWS,
     /* The last rows are for what has no row of its own: one for each device, function and kind. */
     MS_SITES_OWN_MAX = MS_SITES_MAX - 4096,
@@ -71,8 +71,8 @@ static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
     estimate->count_q8 += bytes ? (stands_for << 8) / bytes : 0;
 }
 
-/* Everything allocated by one api on one device from one stack, in one lane (lanes.h): a reader adds up those
- * of one `whole`.
+/* Everything allocated by one api on one device from one stack, in one shard (lanes.h): a reader adds up
+ * those of one `whole`.
  *
  * at_peak_bytes: what the site held when its device last rose to a new peak. It is not written at each peak
  * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
@@ -85,7 +85,7 @@ struct MS_CACHELINE ms_site {
     ms_stack_id stack;
     int16_t device;
     uint16_t api;
-    uint8_t kind, lane;
+    uint8_t kind, shard;
     uint8_t span_shift,
         span_last;          /* marks[0 .. span_last - 1] are known; a span is 1 << span_shift ns long */
     _Atomic uint32_t state; /* 1 once it says what it is */
@@ -100,8 +100,8 @@ struct MS_CACHELINE ms_site {
     uint64_t size_hist[MS_SIZE_CLASSES]; /* [0]: no bytes; [k]: 2^(k-1) <= bytes < 2^k, or more in the last */
     uint64_t marks[MS_SPANS];            /* what it held at the end of each span of the run */
     struct ms_estimate estimate;   /* of all that its stack allocated, where stacks are sampled; else 0 */
-    uint32_t whole;                /* the row of lane 0 that says the same; its own number there */
-    uint32_t next;                 /* in lane 0: the latest row of another lane, + 1; there: one before */
+    uint32_t whole;                /* the row of shard 0 that says the same; its own number there */
+    uint32_t next;                 /* in shard 0: the latest row of another shard, + 1; there: one before */
     uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
     uint64_t first_ns;
     uint64_t died_bytes, died_count; /* went with their context */
@@ -109,15 +109,15 @@ struct MS_CACHELINE ms_site {
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 
-/* One device's totals in one lane, under its lock. */
+/* One device's totals in one shard, under its lock. */
 struct MS_CACHELINE ms_account {
     struct ms_amount device; /* the kinds that take the device's own memory, together */
     uint64_t last_ns;        /* of the latest change */
     uint64_t peak_ns,
-        peaks; /* when the peak was, how often it rose; with device.peak_live_bytes, in lane 0 */
+        peaks; /* when the peak was, how often it rose; with device.peak_live_bytes, in shard 0 */
     struct ms_amount kinds[MS_KIND_COUNT];
-    /* In lane 0. `peaks` counts what rises of a stage, too: which of them was the device's peak, how much was
-       live in this stage at most, and when. */
+    /* In shard 0. `peaks` counts what rises of a stage, too: which of them was the device's peak, how much
+       was live in this stage at most, and when. */
     uint64_t device_peaks, stage_peak_bytes, stage_peak_ns;
 };
 _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row of the ledger");

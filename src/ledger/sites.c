@@ -1,9 +1,9 @@
-/* sites.c - sites: one row per stack, device, api and kind, in each lane that counts blocks of it.
+/* sites.c - sites: one row per stack, device, api and kind, in each shard that counts blocks of it.
  *
- * Floor 2. Everything here is under the lock of the row's lane. The table is append-only; the indices are
- * this process's own. The row in lane 0 stands for all: those of other lanes name it, and are chained to it.
- * When the table is full, further sites count together at one without a stack for each device, function and
- * kind, in lane 0, for which the last rows are kept: so every total and every leak stays exact. */
+ * Floor 2. Everything here is under the lock of the row's shard. The table is append-only; the indices are
+ * this process's own. The row in shard 0 stands for all: those of other shards name it, and are chained to
+ * it. When the table is full, further sites count together at one without a stack for each device, function
+ * and kind, in shard 0, for which the last rows are kept: so every total and every leak stays exact. */
 #include "config.h"
 
 #include <string.h>
@@ -53,40 +53,40 @@ static void put(uint32_t *index, uint32_t mask, uint32_t number)
     index[place] = number + 1;
 }
 
-MS_NOINLINE uint32_t ms_lane_look_for_site(struct ms_lane *lane, uint64_t key)
+MS_NOINLINE uint32_t ms_shard_look_for_site(struct ms_shard *shard, uint64_t key)
 {
-    if (MS_UNLIKELY(!lane->site_index))
+    if (MS_UNLIKELY(!shard->site_index))
         return UINT32_MAX;
-    uint32_t place = hash_of(key) & lane->site_mask, number;
-    for (; (number = lane->site_index[place]) != 0; place = (place + 1) & lane->site_mask) {
+    uint32_t place = hash_of(key) & shard->site_mask, number;
+    for (; (number = shard->site_index[place]) != 0; place = (place + 1) & shard->site_mask) {
         const struct ms_site *site = ms_site_row(number - 1);
         if (ms_site_key(site->stack, site->api, site->kind) != key)
             continue;
-        lane->latest_key = key;
-        lane->latest_site = number - 1;
-        lane->latest_row = ms_site_row(number - 1);
-        lane->latest_until_ns = 0;
+        shard->latest_key = key;
+        shard->latest_site = number - 1;
+        shard->latest_row = ms_site_row(number - 1);
+        shard->latest_until_ns = 0;
         return number - 1;
     }
     return UINT32_MAX;
 }
 
 /* Makes the index hold one more at half load. */
-static bool make_room(struct ms_lane *lane)
+static bool make_room(struct ms_shard *shard)
 {
-    uint32_t places = lane->site_index ? lane->site_mask + 1 : 0;
-    if (lane->site_count < places / 2)
+    uint32_t places = shard->site_index ? shard->site_mask + 1 : 0;
+    if (shard->site_count < places / 2)
         return true;
     uint32_t more = places ? places * 2 : INDEX_START;
     uint32_t *index = ms_arena_alloc(more * sizeof *index);
     if (!index)
         return false;
     for (uint32_t i = 0; i < places; i++) {
-        if (lane->site_index[i])
-            put(index, more - 1, lane->site_index[i] - 1);
+        if (shard->site_index[i])
+            put(index, more - 1, shard->site_index[i] - 1);
     }
-    lane->site_index = index;
-    lane->site_mask = more - 1;
+    shard->site_index = index;
+    shard->site_mask = more - 1;
     return true;
 }
 
@@ -99,10 +99,10 @@ static void chain(struct ms_site *site, uint32_t number, uint32_t whole)
 }
 
 /* A row, if there is room for it among the first `rows` of the table. */
-static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns, uint64_t rows)
+static uint32_t make_row(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns, uint64_t rows)
 {
     uint64_t number;
-    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(lane) ||
+    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(shard) ||
         !ms_table_take(MS_TABLE_SITES, 1, &number))
         return UINT32_MAX;
     struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
@@ -110,7 +110,7 @@ static uint32_t make_row(struct ms_lane *lane, const struct ms_block *block, uin
     site->device = block->device;
     site->api = block->api;
     site->kind = block->kind;
-    site->lane = lane->number;
+    site->shard = shard->number;
     site->first_ns = now_ns;
     site->span_shift = MS_SPAN_SHIFT_START;
     site->whole = (uint32_t)number;
@@ -128,23 +128,23 @@ static void note_python(void)
 }
 
 /* It is whole now, and is found. */
-static uint32_t publish(struct ms_lane *lane, uint32_t number)
+static uint32_t publish(struct ms_shard *shard, uint32_t number)
 {
     atomic_store_explicit(&ms_site_row(number)->state, 1, memory_order_release);
-    put(lane->site_index, lane->site_mask, number);
-    lane->site_count++;
+    put(shard->site_index, shard->site_mask, number);
+    shard->site_count++;
     note_python();
     return number;
 }
 
-/* In lane 0: the site without a stack stands for those that found no row. */
-static uint32_t merge(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns)
+/* In shard 0: the site without a stack stands for those that found no row. */
+static uint32_t merge(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns)
 {
     struct ms_block without = *block;
     without.stack = 0;
-    uint32_t number = ms_lane_find_site(lane, 0, block->api, block->kind);
-    if (number == UINT32_MAX && (number = make_row(lane, &without, now_ns, MS_SITES_MAX)) != UINT32_MAX)
-        publish(lane, number);
+    uint32_t number = ms_shard_find_site(shard, 0, block->api, block->kind);
+    if (number == UINT32_MAX && (number = make_row(shard, &without, now_ns, MS_SITES_MAX)) != UINT32_MAX)
+        publish(shard, number);
     if (number == UINT32_MAX)
         ms_table_drop(MS_TABLE_SITES);
     else
@@ -152,23 +152,23 @@ static uint32_t merge(struct ms_lane *lane, const struct ms_block *block, uint64
     return number;
 }
 
-uint32_t ms_lane_make_site(struct ms_lane *lane, const struct ms_block *block, uint64_t now_ns,
-                           uint32_t whole)
+uint32_t ms_shard_make_site(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns,
+                            uint32_t whole)
 {
-    uint32_t number = ms_lane_find_site(lane, block->stack, block->api, block->kind);
+    uint32_t number = ms_shard_find_site(shard, block->stack, block->api, block->kind);
     if (number != UINT32_MAX)
         return number;
-    if (!lane->number) {
-        number = make_row(lane, block, now_ns, MS_SITES_OWN_MAX);
-        return number == UINT32_MAX ? merge(lane, block, now_ns) : publish(lane, number);
+    if (!shard->number) {
+        number = make_row(shard, block, now_ns, MS_SITES_OWN_MAX);
+        return number == UINT32_MAX ? merge(shard, block, now_ns) : publish(shard, number);
     }
     if (whole == UINT32_MAX || ms_site_row(whole)->stack != block->stack)
         return UINT32_MAX;
-    number = make_row(lane, block, now_ns, MS_SITES_OWN_MAX);
+    number = make_row(shard, block, now_ns, MS_SITES_OWN_MAX);
     if (number == UINT32_MAX)
         return UINT32_MAX;
     chain(ms_site_row(number), number, whole);
-    return publish(lane, number);
+    return publish(shard, number);
 }
 
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site)

@@ -1,6 +1,6 @@
 /* slots.c - the rows of blocks: what a live block looks like in the record.
  *
- * Floor 2. A slot belongs to the lane that took it, for good, and changes under that lane's lock. Its state
+ * Floor 2. A slot belongs to the shard that took it, for good, and changes under that shard's lock. Its state
  * is written last: a process may end at any instruction, and whatever the slots say then is in the totals. */
 #include "config.h"
 
@@ -28,12 +28,12 @@ void ms_block_row_read(const struct ms_block_row *slot, struct ms_block *block_p
     };
 }
 
-bool ms_blocks_read(uint32_t ticket, struct ms_block *block_p)
+bool ms_blocks_read(uint32_t record_id, struct ms_block *block_p)
 {
-    if (!ticket || ticket > ms_table_rows(MS_TABLE_BLOCKS) ||
-        !ms_block_row_is_live(ms_block_row_at(ticket - 1)))
+    if (!record_id || record_id > ms_table_rows(MS_TABLE_BLOCKS) ||
+        !ms_block_row_is_live(ms_block_row_at(record_id - 1)))
         return false;
-    ms_block_row_read(ms_block_row_at(ticket - 1), block_p);
+    ms_block_row_read(ms_block_row_at(record_id - 1), block_p);
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* snapshot.c - copying the record.
  *
- * Floor 2. The pool is stopped first, then all shards are locked, all accounts and their lanes in the order
+ * Floor 2. The pool is stopped first, then all stripes are locked, all accounts and their shards in the order
  * of their addresses, and what is kept of the pool: the order in which whoever serves a block takes these
  * locks. The end of a process may come from a signal handler above a thread that holds one of them: every
  * wait is bounded, and what could not be locked is copied as it is (tables are never unmapped or moved) and
@@ -26,11 +26,11 @@ static void lock_all(struct locks *locks)
 {
     bool has_source;
     locks->stopped = ms_snapshot_pool_stop(LOCK_TIMEOUT_MS, &has_source);
-    bool shards = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
+    bool stripes = ms_blocks_lock_all(LOCK_TIMEOUT_MS);
     locks->phases = ms_phases_lock_within(LOCK_TIMEOUT_MS);
     bool accounts = ms_accounts_lock_all(LOCK_TIMEOUT_MS);
     locks->pools = ms_pools_lock_within(LOCK_TIMEOUT_MS);
-    locks->all = shards && locks->phases && accounts && locks->pools && (locks->stopped || !has_source);
+    locks->all = stripes && locks->phases && accounts && locks->pools && (locks->stopped || !has_source);
 }
 
 static void unlock_all(const struct locks *locks)
@@ -72,8 +72,8 @@ static uint64_t **line_of(struct ms_snapshot_device *device, enum ms_series seri
     switch (series) {
     case MS_SERIES_RESERVED:
         return &device->reserved;
-    case MS_SERIES_LIMBO:
-        return &device->limbo;
+    case MS_SERIES_PENDING:
+        return &device->pending;
     default:
         return &device->timeline;
     }
@@ -98,13 +98,13 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     unsigned timelines = 0;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
-            timelines += ms_timeline_of_series(series, i, false) != NULL;
+            timelines += ms_history_of_series(series, i, false) != NULL;
     }
     snapshot->memory_bytes =
         carved(snapshot->site_count * sizeof *snapshot->sites) +
         carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof *snapshot->blocks) +
         timelines * carved(timeline_bytes) + carved(snapshot->counts_count * sizeof *snapshot->counts) +
-        carved(MS_MISFREES_MAX * sizeof *snapshot->misfrees) +
+        carved(MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees) +
         carved(snapshot->taker_room * sizeof *snapshot->takers) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -116,7 +116,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->places = carve(&cursor, snapshot->row_count * sizeof *snapshot->places);
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
     snapshot->counts = carve(&cursor, snapshot->counts_count * sizeof *snapshot->counts);
-    snapshot->misfrees = carve(&cursor, MS_MISFREES_MAX * sizeof *snapshot->misfrees);
+    snapshot->invalid_frees = carve(&cursor, MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees);
     snapshot->takers = carve(&cursor, snapshot->taker_room * sizeof *snapshot->takers);
     snapshot->flows = carve(&cursor, snapshot->flow_room * sizeof *snapshot->flows);
     snapshot->segments = carve(&cursor, snapshot->segment_room * sizeof *snapshot->segments);
@@ -125,7 +125,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
             *line_of(&snapshot->devices[i], series) =
-                ms_timeline_of_series(series, i, false) ? carve(&cursor, timeline_bytes) : NULL;
+                ms_history_of_series(series, i, false) ? carve(&cursor, timeline_bytes) : NULL;
     }
     return 0;
 }
@@ -136,10 +136,10 @@ static void choose_timeline(struct ms_snapshot *snapshot)
     unsigned shift = 20;
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
         unsigned own =
-            ms_timeline_shift(ms_timeline_of_series(i % MS_SERIES_COUNT, i / MS_SERIES_COUNT, false));
+            ms_history_shift(ms_history_of_series(i % MS_SERIES_COUNT, i / MS_SERIES_COUNT, false));
         shift = own > shift ? own : shift;
     }
-    while (snapshot->now_ns >> shift >= ms_timeline_buckets())
+    while (snapshot->now_ns >> shift >= ms_history_buckets())
         shift++;
     snapshot->timeline_shift = shift;
     snapshot->timeline_count = (unsigned)(snapshot->now_ns >> shift) + 1;
@@ -149,8 +149,8 @@ static void copy_line(struct ms_snapshot *snapshot, unsigned account, enum ms_se
 {
     uint64_t *line = *line_of(&snapshot->devices[account], series);
     if (line)
-        ms_timeline_copy(ms_timeline_of_series(series, account, false), snapshot->timeline_shift,
-                         snapshot->now_ns, now, line, snapshot->timeline_count);
+        ms_history_copy(ms_history_of_series(series, account, false), snapshot->timeline_shift,
+                        snapshot->now_ns, now, line, snapshot->timeline_count);
 }
 
 static void copy_devices(struct ms_snapshot *snapshot)
@@ -166,7 +166,7 @@ static void copy_devices(struct ms_snapshot *snapshot)
         for (unsigned miss = 0; i < MS_DEVICES_MAX && miss < MS_BALANCE_MISSES; miss++)
             device->balance_missed[miss] = ms_balance_missed((int)i, miss);
         copy_line(snapshot, i, MS_SERIES_LIVE, device->account.device.live_bytes);
-        copy_line(snapshot, i, MS_SERIES_LIMBO, device->pool.parts.limbo);
+        copy_line(snapshot, i, MS_SERIES_PENDING, device->pool.parts.pending);
     }
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         ms_kind_amount(kind, &snapshot->kinds[kind]);
@@ -182,7 +182,7 @@ static void copy_row(const struct ms_site *row, uint64_t now_ns, struct ms_site 
     copy_p->kept_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
 }
 
-/* What a site ever held is at most what its lanes held, and no more than the device. */
+/* What a site ever held is at most what its shards held, and no more than the device. */
 static void limit_max(const struct ms_snapshot *snapshot, struct ms_site *site)
 {
     const struct ms_account *account = &snapshot->devices[ms_account_number(site->device)].account;
@@ -190,7 +190,7 @@ static void limit_max(const struct ms_snapshot *snapshot, struct ms_site *site)
         site->max_bytes = account->device.peak_live_bytes;
 }
 
-/* Rows of lane 0 come first, since the others are added to them. */
+/* Rows of shard 0 come first, since the others are added to them. */
 static void copy_sites(struct ms_snapshot *snapshot)
 {
     uint32_t count = 0;
@@ -420,16 +420,16 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     choose_timeline(snapshot);
     ms_snapshot_pool_count(snapshot, is_told);
     snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
-    snapshot->taker_room = (uint32_t)ms_table_rows(MS_TABLE_TAKERS);
+    snapshot->taker_room = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
         ms_phases_copy(snapshot);
         ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=
-            ms_misfrees_copy(snapshot->misfrees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
-        snapshot->consistent &=
-            ms_takers_copy(snapshot->takers, snapshot->taker_room, &snapshot->taker_count, LOCK_TIMEOUT_MS);
+            ms_invalid_frees_copy(snapshot->invalid_frees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
+        snapshot->consistent &= ms_footprints_copy(snapshot->takers, snapshot->taker_room,
+                                                   &snapshot->taker_count, LOCK_TIMEOUT_MS);
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);

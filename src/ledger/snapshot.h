@@ -15,13 +15,13 @@
 #include "ledger/uses.h"
 
 struct ms_snapshot_site {
-    /* Of all lanes, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
+    /* Of all shards, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
     struct ms_site site;
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     uint64_t owed_bytes, owed_count;      /* of what is live for graphs: what the program has to free */
     struct ms_estimate live_estimate;     /* as site.estimate, of what is live */
     uint32_t row;                         /* in the record, by which a trace knows it */
-    bool max_is_bound; /* of several lanes: site.max_bytes is no less than the most that it ever held */
+    bool max_is_bound; /* of several shards: site.max_bytes is no less than the most that it ever held */
 };
 
 struct ms_snapshot_device {
@@ -29,7 +29,7 @@ struct ms_snapshot_device {
     uint64_t freed_count;  /* of all kinds */
     uint64_t *timeline;    /* timeline_count values, or NULL if nothing ever lived there */
     uint64_t *reserved;    /* likewise of the pool's segments and followed blocks together */
-    uint64_t *limbo;       /* likewise of what the pool has in limbo */
+    uint64_t *pending;     /* likewise of what the pool has pending */
     uint64_t served_bytes; /* of the live bytes, from the pool */
     bool has_pool;
     struct ms_pool_record pool;
@@ -75,7 +75,7 @@ struct ms_snapshot {
     /* by device, space and key; the largest ones if there were too many. Their sites are places */
     struct ms_block *blocks;
     uint64_t block_count, block_total;
-    struct ms_flow_record *flows;
+    struct ms_stream_arena_record *flows;
     uint32_t flow_count, flow_room;
     struct ms_snapshot_segment *segments;
     uint32_t segment_count, segment_room;
@@ -83,13 +83,13 @@ struct ms_snapshot {
     uint32_t piece_count, piece_room;
     struct ms_block *told; /* blocks of the pool's, by their pieces. Their sites are places */
     uint32_t told_count, told_room;
-    struct ms_misfree_row *misfrees; /* with sites as the record numbers them */
+    struct ms_invalid_free_row *invalid_frees; /* with sites as the record numbers them */
     uint32_t misfree_count;
-    struct ms_taker_row *takers;
+    struct ms_footprint_row *takers;
     uint32_t taker_count, taker_room;
     struct ms_phases_told phases;            /* with sites as the record numbers them */
     struct ms_lives_told lives;              /* likewise; nothing without MEMSHIM_USES */
-    unsigned timeline_count, timeline_shift; /* stretches of 1 << shift nanoseconds */
+    unsigned timeline_count, timeline_shift; /* buckets of 1 << shift nanoseconds */
     void *memory;
     size_t memory_bytes;
 };

@@ -39,9 +39,9 @@ void ms_ledger_tell_pool(int device, const struct ms_pool_record *record)
     ms_pools_put(device, record, listener->now_ns);
 }
 
-void ms_ledger_tell_flow(uint32_t i, const struct ms_flow_record *record)
+void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_arena_record *record)
 {
-    ms_flows_put(i, record, listener->now_ns);
+    ms_stream_arenas_put(i, record, listener->now_ns);
 }
 
 void ms_snapshot_pool_figures(struct ms_snapshot *snapshot)
@@ -57,7 +57,7 @@ static void count_piece(const struct ms_segment_record *segment, const struct ms
     listener->segment_count += segment->address != latest_address;
     latest_address = segment->address;
     listener->piece_count += listener->piece_count < PIECES_MAX;
-    listener->told_count += piece->ticket && listener->told_count < PIECES_MAX;
+    listener->told_count += piece->record_id && listener->told_count < PIECES_MAX;
 }
 
 static struct ms_snapshot_segment *segment_of(const struct ms_segment_record *record)
@@ -72,12 +72,12 @@ static struct ms_snapshot_segment *segment_of(const struct ms_segment_record *re
     return latest;
 }
 
-/* What the record says of the block behind a ticket, + 1; 0 if it says nothing of it: a call is under way
+/* What the record says of the block behind a record id, + 1; 0 if it says nothing of it: a call is under way
  * between the two. */
-static uint32_t block_of(uint32_t ticket, uint64_t address)
+static uint32_t block_of(uint32_t record_id, uint64_t address)
 {
     struct ms_block block;
-    if (!ticket || listener->told_count == listener->told_room || !ms_blocks_read(ticket, &block) ||
+    if (!record_id || listener->told_count == listener->told_room || !ms_blocks_read(record_id, &block) ||
         !block.is_served || block.key != address)
         return 0;
     block.site = ms_snapshot_place(listener, block.site);
@@ -105,7 +105,7 @@ static void put_piece(const struct ms_segment_record *record, const struct ms_pi
                                            .bytes = piece->bytes,
                                            .requested = piece->requested,
                                            .state = piece->state};
-        next->block = block_of(piece->ticket, record->address + piece->offset);
+        next->block = block_of(piece->record_id, record->address + piece->offset);
         listener->piece_count++;
         segment->pieces++;
     } else {
@@ -133,9 +133,9 @@ static void tell_pieces(struct ms_snapshot *snapshot, bool counting)
 
 static uint32_t count_flows(void)
 {
-    struct ms_flow_record flow;
+    struct ms_stream_arena_record flow;
     uint32_t count = 0;
-    while (ms_flows_read(count, &flow))
+    while (ms_stream_arenas_read(count, &flow))
         count++;
     return count;
 }
@@ -144,7 +144,7 @@ static void copy_flows(struct ms_snapshot *snapshot)
 {
     snapshot->flow_count = 0;
     while (snapshot->flow_count < snapshot->flow_room &&
-           ms_flows_read(snapshot->flow_count, &snapshot->flows[snapshot->flow_count]))
+           ms_stream_arenas_read(snapshot->flow_count, &snapshot->flows[snapshot->flow_count]))
         snapshot->flow_count++;
 }
 

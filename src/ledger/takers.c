@@ -23,9 +23,9 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static struct module *modules, *spare;
 static uint32_t module_count;
 
-static struct ms_taker_row *rows_of(void)
+static struct ms_footprint_row *rows_of(void)
 {
-    return MS_ROWS(TAKERS, struct ms_taker_row);
+    return MS_ROWS(FOOTPRINTS, struct ms_footprint_row);
 }
 
 static uint64_t get(const _Atomic uint64_t *value)
@@ -38,22 +38,23 @@ static void put(_Atomic uint64_t *value, uint64_t to)
     atomic_store_explicit(value, to, memory_order_relaxed);
 }
 
-static bool is_row_of(const struct ms_taker_row *row, const struct ms_taking *taking)
+static bool is_row_of(const struct ms_footprint_row *row, const struct ms_footprint_event *taking)
 {
-    return taking->taker == MS_TAKER_MODULE && row->taker == MS_TAKER_MODULE && row->api == taking->api &&
-           row->context == taking->context && row->device == taking->device && row->stack == taking->stack;
+    return taking->taker == MS_FOOTPRINT_MODULE && row->taker == MS_FOOTPRINT_MODULE &&
+           row->api == taking->api && row->context == taking->context && row->device == taking->device &&
+           row->stack == taking->stack;
 }
 
 /* The row of this place and context, a new one if there is none; UINT32_MAX without room. */
-static uint32_t row_for(const struct ms_taking *taking)
+static uint32_t row_for(const struct ms_footprint_event *taking)
 {
-    uint32_t count = (uint32_t)ms_table_rows(MS_TABLE_TAKERS);
-    struct ms_taker_row *row;
+    uint32_t count = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
+    struct ms_footprint_row *row;
     for (uint32_t i = 0; i < count; i++) {
         if (is_row_of(&rows_of()[i], taking))
             return i;
     }
-    if (!ms_table_reserve(MS_TABLE_TAKERS, (uint64_t)count + 1))
+    if (!ms_table_reserve(MS_TABLE_FOOTPRINTS, (uint64_t)count + 1))
         return UINT32_MAX;
     row = &rows_of()[count];
     row->taker = taking->taker;
@@ -83,7 +84,7 @@ static bool remember(uint64_t handle, uint64_t bytes, uint32_t row)
     return true;
 }
 
-static void count_in(struct ms_taker_row *row, const struct ms_taking *taking)
+static void count_in(struct ms_footprint_row *row, const struct ms_footprint_event *taking)
 {
     /* what is now is no more than what ever was, whenever the process is killed */
     atomic_store_explicit(&row->total_bytes, get(&row->total_bytes) + taking->bytes, memory_order_release);
@@ -95,26 +96,26 @@ static void count_in(struct ms_taker_row *row, const struct ms_taking *taking)
         atomic_store_explicit(&row->is_inferred, 1, memory_order_relaxed);
 }
 
-void ms_ledger_took(const struct ms_taking *taking)
+void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
 {
     uint32_t number;
     ms_events_touch();
     ms_lock(&lock);
     number = row_for(taking);
     if (number == UINT32_MAX || (taking->module && !remember(taking->module, taking->bytes, number))) {
-        ms_table_drop(MS_TABLE_TAKERS);
+        ms_table_drop(MS_TABLE_FOOTPRINTS);
     } else {
         count_in(&rows_of()[number], taking);
         atomic_store_explicit(&rows_of()[number].state, 1, memory_order_release);
-        if (number == ms_table_rows(MS_TABLE_TAKERS))
-            ms_table_publish(MS_TABLE_TAKERS, (uint64_t)number + 1);
+        if (number == ms_table_rows(MS_TABLE_FOOTPRINTS))
+            ms_table_publish(MS_TABLE_FOOTPRINTS, (uint64_t)number + 1);
     }
     ms_unlock(&lock);
 }
 
-static void count_out(struct ms_taker_row *row, uint64_t bytes, uint64_t count)
+static void count_out(struct ms_footprint_row *row, uint64_t bytes, uint64_t count)
 {
-    /* what was inferred may have been less (ms_ledger_took_less) */
+    /* what was inferred may have been less (ms_ledger_footprint_shrank) */
     put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
     put(&row->count, get(&row->count) - count);
     if (!get(&row->count))
@@ -125,7 +126,7 @@ static void count_out(struct ms_taker_row *row, uint64_t bytes, uint64_t count)
 static void forget(uint64_t handle, uint64_t context)
 {
     for (struct module **link = &modules, *module; (module = *link) != NULL;) {
-        struct ms_taker_row *row = &rows_of()[module->row];
+        struct ms_footprint_row *row = &rows_of()[module->row];
         if (handle ? module->handle != handle : row->context != context) {
             link = &module->next;
             continue;
@@ -146,14 +147,14 @@ void ms_ledger_module_gone(uint64_t module)
     ms_unlock(&lock);
 }
 
-void ms_ledger_takers_died(uint64_t context)
+void ms_ledger_footprints_died(uint64_t context)
 {
     if (!context)
         return;
     ms_lock(&lock);
     forget(0, context);
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
-        struct ms_taker_row *row = &rows_of()[i];
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
+        struct ms_footprint_row *row = &rows_of()[i];
         if (row->context == context && get(&row->count))
             count_out(row, get(&row->bytes), get(&row->count));
     }
@@ -163,21 +164,21 @@ void ms_ledger_takers_died(uint64_t context)
 uint64_t ms_ledger_taken(int device)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
         if (rows_of()[i].device == device)
             bytes += get(&rows_of()[i].bytes);
     }
     return bytes;
 }
 
-static bool is_inferred(const struct ms_taker_row *row)
+static bool is_inferred(const struct ms_footprint_row *row)
 {
     return atomic_load_explicit(&row->is_inferred, memory_order_relaxed) && get(&row->bytes);
 }
 
 bool ms_ledger_taken_is_inferred(int device)
 {
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
         if (rows_of()[i].device == device && is_inferred(&rows_of()[i]))
             return true;
     }
@@ -187,9 +188,9 @@ bool ms_ledger_taken_is_inferred(int device)
 uint64_t ms_ledger_taken_least(int device)
 {
     uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
-        const struct ms_taker_row *row = &rows_of()[i];
-        if (row->device == device && row->taker == MS_TAKER_CONTEXT && get(&row->total_bytes) < least)
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
+        const struct ms_footprint_row *row = &rows_of()[i];
+        if (row->device == device && row->taker == MS_FOOTPRINT_CONTEXT && get(&row->total_bytes) < least)
             least = get(&row->total_bytes);
     }
     return least;
@@ -197,20 +198,20 @@ uint64_t ms_ledger_taken_least(int device)
 
 bool ms_ledger_taken_by(int device, uint64_t context)
 {
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS); i++) {
-        const struct ms_taker_row *row = &rows_of()[i];
-        if (row->device == device && row->taker == MS_TAKER_CONTEXT && row->context == context)
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
+        const struct ms_footprint_row *row = &rows_of()[i];
+        if (row->device == device && row->taker == MS_FOOTPRINT_CONTEXT && row->context == context)
             return true;
     }
     return false;
 }
 
-uint64_t ms_ledger_took_less(int device, uint64_t bytes)
+uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes)
 {
     uint64_t left = bytes;
     ms_lock(&lock);
-    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_TAKERS) && left; i++) {
-        struct ms_taker_row *row = &rows_of()[i];
+    for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS) && left; i++) {
+        struct ms_footprint_row *row = &rows_of()[i];
         uint64_t less = get(&row->bytes) < left ? get(&row->bytes) : left;
         if (row->device != device || !is_inferred(row))
             continue;
@@ -222,9 +223,9 @@ uint64_t ms_ledger_took_less(int device, uint64_t bytes)
     return bytes - left;
 }
 
-bool ms_takers_copy(struct ms_taker_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms)
+bool ms_footprints_copy(struct ms_footprint_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms)
 {
-    uint32_t there = (uint32_t)ms_table_rows(MS_TABLE_TAKERS);
+    uint32_t there = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
     *count_p = 0;
     if (!there)
         return true;
@@ -238,7 +239,7 @@ bool ms_takers_copy(struct ms_taker_row *rows, uint32_t room, uint32_t *count_p,
     return true;
 }
 
-void ms_takers_reset(void)
+void ms_footprints_reset(void)
 {
     ms_lock_reset(&lock);
     modules = spare = NULL;

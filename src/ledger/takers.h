@@ -8,11 +8,11 @@
 
 #include "ledger/internal.h"
 
-enum ms_taker { MS_TAKER_CONTEXT, MS_TAKER_MODULE, MS_TAKERS };
+enum ms_footprint { MS_FOOTPRINT_CONTEXT, MS_FOOTPRINT_MODULE, MS_FOOTPRINTS };
 
 /** One taking. */
-struct ms_taking {
-    enum ms_taker taker;
+struct ms_footprint_event {
+    enum ms_footprint taker;
     uint64_t context; /* the vendor's id; 0 if none was current */
     uint64_t module;  /* handle of a module or library */
     uint64_t bytes;   /* by which the device's free memory fell */
@@ -26,7 +26,7 @@ struct ms_taking {
 };
 
 /** What was taken for one context, or for the modules that one place loaded into it. */
-struct MS_CACHELINE ms_taker_row {
+struct MS_CACHELINE ms_footprint_row {
     _Atomic uint32_t state; /* 1 once it says what it is */
     uint32_t taker;
     uint64_t context, first_ns;
@@ -40,14 +40,14 @@ struct MS_CACHELINE ms_taker_row {
     _Atomic uint32_t is_inferred; /* of one of them, at least */
     uint64_t unused[5];
 };
-_Static_assert(sizeof(struct ms_taker_row) == MS_TABLE_TAKERS_ROW_BYTES, "a row of the ledger");
+_Static_assert(sizeof(struct ms_footprint_row) == MS_TABLE_FOOTPRINTS_ROW_BYTES, "a row of the ledger");
 
 /** One that finds no row, or whose module could not be remembered, is counted as dropped from the table. */
-void ms_ledger_took(const struct ms_taking *taking);
+void ms_ledger_footprint_grew(const struct ms_footprint_event *taking);
 /** A module or library is no more. */
 void ms_ledger_module_gone(uint64_t module);
 /** A context is no more, nor are its modules. */
-void ms_ledger_takers_died(uint64_t context);
+void ms_ledger_footprints_died(uint64_t context);
 /** What is taken on the device now. */
 uint64_t ms_ledger_taken(int device);
 /** Whether any of it was told from what was in use afterwards. */
@@ -59,10 +59,10 @@ uint64_t ms_ledger_taken_least(int device);
 bool ms_ledger_taken_by(int device, uint64_t context);
 /** What was inferred of the device's contexts and modules was too much: takes `bytes` off, as far as they are
  * there, and returns how many. */
-uint64_t ms_ledger_took_less(int device, uint64_t bytes);
+uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes);
 
 /** Copies rows, at most `room`; false if the lock was not to be had within `timeout_ms`. */
-bool ms_takers_copy(struct ms_taker_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms);
-void ms_takers_reset(void);
+bool ms_footprints_copy(struct ms_footprint_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms);
+void ms_footprints_reset(void);
 
 #endif

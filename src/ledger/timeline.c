@@ -1,8 +1,8 @@
-/* timeline.c - a device's live bytes over time, in a bounded number of equal stretches.
+/* timeline.c - a device's live bytes over time, in a bounded number of equal buckets.
  *
  * Floor 2. Called under the device's account lock, or that of pools.c for what the pool
- * holds; each account that needs one has a stretch of the table.
- * When time runs past the last stretch, each pair becomes one and the stretch twice as long: memory is
+ * holds; each account that needs one has a bucket of the table.
+ * When time runs past the last bucket, each pair becomes one and the bucket twice as long: memory is
  * constant and the resolution follows the run.
  *
  * Invariant: values[i] is the most that was live in [i << shift, (i + 1) << shift), for all i <= last. While
@@ -18,17 +18,17 @@ enum {
     BUCKETS_DEFAULT = 2048,
     BUCKETS_MIN = 16,
     BUCKETS_MAX = 1 << 20
-}; /* a stretch is about a millisecond at first */
+}; /* a bucket is about a millisecond at first */
 
 static unsigned buckets = BUCKETS_DEFAULT;
-static struct ms_timeline *_Atomic timelines[MS_SERIES_COUNT][MS_ACCOUNTS];
+static struct ms_history *_Atomic timelines[MS_SERIES_COUNT][MS_ACCOUNTS];
 
-void ms_timeline_configure(unsigned count)
+void ms_history_configure(unsigned count)
 {
     buckets = count;
 }
 
-unsigned ms_timeline_buckets(void)
+unsigned ms_history_buckets(void)
 {
     return buckets;
 }
@@ -40,14 +40,14 @@ static uint64_t place_of(enum ms_series series, unsigned account)
     return (uint64_t)((account + 1) % MS_ACCOUNTS) * MS_SERIES_COUNT + series;
 }
 
-struct ms_timeline *ms_timeline_of(unsigned account, bool create)
+struct ms_history *ms_history_of(unsigned account, bool create)
 {
-    return ms_timeline_of_series(MS_SERIES_LIVE, account, create);
+    return ms_history_of_series(MS_SERIES_LIVE, account, create);
 }
 
-struct ms_timeline *ms_timeline_of_series(enum ms_series series, unsigned account, bool create)
+struct ms_history *ms_history_of_series(enum ms_series series, unsigned account, bool create)
 {
-    struct ms_timeline *timeline = atomic_load_explicit(&timelines[series][account], memory_order_relaxed);
+    struct ms_history *timeline = atomic_load_explicit(&timelines[series][account], memory_order_relaxed);
     uint64_t place = place_of(series, account), rows = buckets + 1;
     if (timeline || !create || !ms_table_reserve(MS_TABLE_TIMELINE, (place + 1) * rows))
         return timeline;
@@ -64,10 +64,10 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void halve(struct ms_timeline *timeline)
+static void halve(struct ms_history *timeline)
 {
     unsigned count = timeline->last + 1, shift = timeline->shift;
-    timeline->shift = shift | MS_TIMELINE_CHANGING;
+    timeline->shift = shift | MS_HISTORY_CHANGING;
     atomic_signal_fence(memory_order_seq_cst);
     for (unsigned i = 0; i < count; i += 2)
         timeline->values[i / 2] = larger(timeline->values[i], i + 1 < count ? timeline->values[i + 1] : 0);
@@ -77,7 +77,7 @@ static void halve(struct ms_timeline *timeline)
 }
 
 /* Stretches up to that of `now_ns` exist, and hold what was live since the last note. */
-static void advance(struct ms_timeline *timeline, uint64_t now_ns, uint64_t live)
+static void advance(struct ms_history *timeline, uint64_t now_ns, uint64_t live)
 {
     while (now_ns >> timeline->shift >= buckets)
         halve(timeline);
@@ -88,23 +88,23 @@ static void advance(struct ms_timeline *timeline, uint64_t now_ns, uint64_t live
     }
 }
 
-void ms_timeline_note(struct ms_timeline *timeline, uint64_t now_ns, uint64_t before, uint64_t live)
+void ms_history_note(struct ms_history *timeline, uint64_t now_ns, uint64_t before, uint64_t live)
 {
     if (!timeline)
         return;
     advance(timeline, now_ns, before);
-    /* The clock was read before the lock was taken: a note may come late, and counts in the latest stretch
+    /* The clock was read before the lock was taken: a note may come late, and counts in the latest bucket
      * then. */
     timeline->values[timeline->last] = larger(timeline->values[timeline->last], live);
 }
 
-unsigned ms_timeline_shift(const struct ms_timeline *timeline)
+unsigned ms_history_shift(const struct ms_history *timeline)
 {
-    return timeline ? timeline->shift % MS_TIMELINE_CHANGING : 0;
+    return timeline ? timeline->shift % MS_HISTORY_CHANGING : 0;
 }
 
-unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
-                          uint64_t *values, unsigned max)
+unsigned ms_history_copy(const struct ms_history *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
+                         uint64_t *values, unsigned max)
 {
     unsigned count = (unsigned)(now_ns >> shift) + 1;
     if (count > max)
@@ -113,7 +113,7 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
         values[i] = 0;
     if (!timeline)
         return count;
-    unsigned coarser = shift - ms_timeline_shift(timeline);
+    unsigned coarser = shift - ms_history_shift(timeline);
     for (unsigned i = 0; i <= timeline->last; i++) {
         uint64_t target = (uint64_t)i >> coarser;
         if (target < count)
@@ -124,18 +124,18 @@ unsigned ms_timeline_copy(const struct ms_timeline *timeline, unsigned shift, ui
     return count;
 }
 
-static bool is_whole(const struct ms_timeline *timeline)
+static bool is_whole(const struct ms_history *timeline)
 {
     return timeline->shift && timeline->shift < 63 && timeline->last < buckets;
 }
 
-void ms_timeline_adopt(unsigned count)
+void ms_history_adopt(unsigned count)
 {
     buckets = count >= BUCKETS_MIN && count <= BUCKETS_MAX ? count : BUCKETS_DEFAULT;
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
         unsigned account = i / MS_SERIES_COUNT, series = i % MS_SERIES_COUNT;
         uint64_t place = place_of(series, account), rows = buckets + 1;
-        struct ms_timeline *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
+        struct ms_history *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
         if (ms_table_reserved(MS_TABLE_TIMELINE) < (place + 1) * rows || !is_whole(timeline))
             continue;
         for (unsigned k = 0; k <= timeline->last; k++)
@@ -144,7 +144,7 @@ void ms_timeline_adopt(unsigned count)
     }
 }
 
-void ms_timeline_reset(void)
+void ms_history_reset(void)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++)
         atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL,

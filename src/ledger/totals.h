@@ -1,7 +1,7 @@
 /* totals.h - counting a block in or out: its row, its site's and its account's, in an order of stores that is
  * right after each of them.
  *
- * Floor 2, under the lock of the lane, for accounts.c and hit.h alone: what is compiled into each of their
+ * Floor 2, under the lock of the shard, for accounts.c and hit.h alone: what is compiled into each of their
  * ways has the block in registers. A row's state is written last as a block comes, and first as it goes: a
  * process may end at any instruction, and whatever the rows say then is in the totals. */
 #ifndef MS_LEDGER_TOTALS_H
@@ -39,23 +39,23 @@ static inline uint64_t lifetime_ns(uint64_t born_ns, uint64_t end_ns)
 /* Before a site changes: what it held at the latest peak is written down, unless that was done, and what it
  * holds at the end of the spans since. Once it says which peak it has seen the rest has to be so, and what it
  * holds may change: a process may be killed after any of these stores. */
-static MS_INLINE void keep_past(const struct ms_lane *lane, struct ms_site *site, uint64_t now_ns)
+static MS_INLINE void keep_past(const struct ms_shard *shard, struct ms_site *site, uint64_t now_ns)
 {
-    if (MS_UNLIKELY(site->peak_seen != lane->peaks)) {
+    if (MS_UNLIKELY(site->peak_seen != shard->peaks)) {
         site->at_peak_bytes = site->live_bytes;
         atomic_signal_fence(memory_order_seq_cst);
-        site->peak_seen = lane->peaks;
+        site->peak_seen = shard->peaks;
         atomic_signal_fence(memory_order_seq_cst);
     }
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/** Whether the past of the lane's latest site is written down, or is now, and the stretch of time goes on, or
+/** Whether the past of the shard's latest site is written down, or is now, and the bucket of time goes on, or
  * the next one has begun. */
-bool ms_totals_past_slowly(struct ms_lane *lane, uint64_t now_ns);
-static MS_INLINE bool ms_totals_past_is_kept(struct ms_lane *lane, uint64_t now_ns)
+bool ms_totals_past_slowly(struct ms_shard *shard, uint64_t now_ns);
+static MS_INLINE bool ms_totals_past_is_kept(struct ms_shard *shard, uint64_t now_ns)
 {
-    return MS_LIKELY(now_ns < lane->latest_until_ns) || ms_totals_past_slowly(lane, now_ns);
+    return MS_LIKELY(now_ns < shard->latest_until_ns) || ms_totals_past_slowly(shard, now_ns);
 }
 
 /* A block that comes: `again` if its free was refused. What is compiled into the usual way has it in
@@ -66,9 +66,9 @@ struct ms_arrival {
     bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
 };
 
-/** accounts.c: a hit of the lane's latest site (hit.h) after which more is live than the lane may have by
- * itself: the ticket, or 0, and nothing has happened. */
-uint32_t ms_ledger_hit_rises(struct ms_lane *lane, const struct ms_arrival *arrival);
+/** accounts.c: a hit of the shard's latest site (hit.h) after which more is live than the shard may have by
+ * itself: the record id, or 0, and nothing has happened. */
+uint32_t ms_ledger_hit_rises(struct ms_shard *shard, const struct ms_arrival *arrival);
 
 /* Its past is written down. */
 static MS_INLINE void raise_site(struct ms_site *site, const struct ms_arrival *arrival)
@@ -124,15 +124,15 @@ static MS_INLINE void raise_account(struct ms_account *row, const struct ms_arri
         ms_totals_raise_host(block->kind, block->bytes, arrival->again);
 }
 
-static MS_INLINE bool has_room(const struct ms_lane *lane, const struct ms_arrival *arrival)
+static MS_INLINE bool has_room(const struct ms_shard *shard, const struct ms_arrival *arrival)
 {
     return !ms_kind_is_device(arrival->block.kind) ||
-           (lane->row->device.live_bytes + arrival->block.bytes <= lane->charge &&
-            arrival->now_ns < lane->until_ns);
+           (shard->row->device.live_bytes + arrival->block.bytes <= shard->charge &&
+            arrival->now_ns < shard->until_ns);
 }
 
 /* Everything but that it is live. Returns the word of its state. */
-static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_lane *lane,
+static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_shard *shard,
                                     const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
@@ -147,7 +147,7 @@ static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, co
     slot->site = site;
     slot->thread = block->thread;
     slot->api = block->api;
-    slot->device = lane->device;
+    slot->device = shard->device;
     slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
                            arrival->served * MS_BLOCK_ROW_SERVED);
     return state;
@@ -155,13 +155,13 @@ static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, co
 
 /* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL, or its past is
  * written down. */
-static MS_INLINE void ms_totals_in(struct ms_lane *lane, struct ms_block_row *slot, uint32_t number,
+static MS_INLINE void ms_totals_in(struct ms_shard *shard, struct ms_block_row *slot, uint32_t number,
                                    struct ms_site *site, const struct ms_arrival *arrival)
 {
-    uint32_t state = fill_slot(slot, number, lane, arrival);
+    uint32_t state = fill_slot(slot, number, shard, arrival);
     if (MS_LIKELY(site))
         raise_site(site, arrival);
-    raise_account(lane->row, arrival);
+    raise_account(shard->row, arrival);
     ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);
 }
 
@@ -196,17 +196,17 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
 
 /* The row becomes the first of the free ones, and what it counted in is lowered. `site` may be NULL, or its
  * past is written down. */
-static MS_INLINE void ms_totals_out(struct ms_lane *lane, uint32_t ticket, struct ms_block_row *slot,
+static MS_INLINE void ms_totals_out(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
                                     struct ms_site *site, unsigned kind, enum ms_block_end end,
                                     uint64_t now_ns)
 {
     ms_block_row_set(slot, MS_BLOCK_ROW_FREE);
     if (MS_LIKELY(site))
         lower_site(site, slot, end, now_ns);
-    lower_account(lane->row, kind, slot->bytes, now_ns);
+    lower_account(shard->row, kind, slot->bytes, now_ns);
     slot->freed_ns = now_ns;
-    slot->next = lane->free_list;
-    lane->free_list = ticket;
+    slot->next = shard->free_list;
+    shard->free_list = record_id;
 }
 
 #endif

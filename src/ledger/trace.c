@@ -1,7 +1,7 @@
 /* trace.c - the lines of MEMSHIM_TRACE; see trace.h.
  *
  * Floor 2. A trace is always the beginning of the whole: where a line cannot be kept, it ends there, for a
- * block that goes without having come is of no use to a reader. Locks: `lines` (inside a block's shard) for
+ * block that goes without having come is of no use to a reader. Locks: `lines` (inside a block's stripe) for
  * the ring and the numbers of streams, `file` (with nothing else held) for the right to write. */
 #include "config.h"
 
@@ -332,14 +332,14 @@ void ms_trace_start(void)
     ms_table_publish(MS_TABLE_TRACE, MS_TRACE_RING_BYTES);
     ms_process_note("trace", path);
     atomic_store(&ms_trace_on, true);
-    ms_unusual_set(MS_UNUSUAL_TRACE);
+    ms_slow_path_set(MS_SLOW_PATH_TRACE);
 }
 
 void ms_trace_reset(void)
 {
     atomic_store(&ms_trace_on, false);
     atomic_store(&ms_trace_due, false);
-    ms_unusual_clear(MS_UNUSUAL_TRACE);
+    ms_slow_path_clear(MS_SLOW_PATH_TRACE);
     atomic_store(&stopped, 0);
     atomic_store(&finished, false);
     stop_said = false;

@@ -1,9 +1,9 @@
 /* trace.h - MEMSHIM_TRACE: one line for each block that appears or goes.
  *
- * Floor 2. Lines are made where the ledger changes, under the block's shard, so that an address never appears
- * twice; they wait in a ring of fixed size, which is a table of the ledger, and the threads that make them
- * write them to the file with nothing locked but the right to do so. What a killed process had not written
- * is in its ledger. docs/trace.md is about the file. */
+ * Floor 2. Lines are made where the ledger changes, under the block's stripe, so that an address never
+ * appears twice; they wait in a ring of fixed size, which is a table of the ledger, and the threads that make
+ * them write them to the file with nothing locked but the right to do so. What a killed process had not
+ * written is in its ledger. docs/trace.md is about the file. */
 #ifndef MS_LEDGER_TRACE_H
 #define MS_LEDGER_TRACE_H
 
@@ -22,7 +22,7 @@ extern MS_HIDDEN atomic_bool ms_trace_due;
 /** Once, before the ledger has its file, after ms_process_describe(): makes the trace's file, if one is
  * wanted. May write a line to standard error. */
 void ms_trace_start(void);
-/** Under the block's shard; `slot` is its place in the table of blocks. */
+/** Under the block's stripe; `slot` is its place in the table of blocks. */
 void ms_trace_put_alloc(uint32_t slot, const struct ms_block *block);
 void ms_trace_put_free(uint32_t slot, const struct ms_block *block);
 /** With nothing locked. */

@@ -82,14 +82,14 @@ size_t ms_trace_file_head(char *head)
 int ms_trace_file_create(const char *path)
 {
     struct ms_process *process = ms_process();
-    char *head = ms_spare_take();
+    char *head = ms_aux_stack_take();
     struct stat status;
     if (!head)
         return ENOMEM;
     size_t bytes = ms_trace_file_head(head);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error = fd < 0 || fstat(fd, &status) != 0 ? errno : ms_trace_file_put(fd, 0, head, bytes);
-    ms_spare_give(head);
+    ms_aux_stack_give(head);
     if (fd < 0)
         return error;
     if (!error && fchmod(fd, ms_file_mode()) != 0 && errno != EPERM && errno != EOPNOTSUPP)

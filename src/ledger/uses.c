@@ -1,9 +1,9 @@
 /* uses.c - lives of blocks, and their uses: see uses.h.
  *
  * Floor 2. Rows are appended under no lock, by a counter; a life is written by the thread whose block it is,
- * with the lane locked, and by uses, which store words. The map from addresses to lives is the process's own:
- * pages of 2 MiB over 48 bits, of which each is one life's as a whole, or has a cell for every 256 bytes.
- * Cells that are of a life stay so when it has ended, which it says itself before its address can be
+ * with the shard locked, and by uses, which store words. The map from addresses to lives is the process's
+ * own: pages of 2 MiB over 48 bits, of which each is one life's as a whole, or has a cell for every 256
+ * bytes. Cells that are of a life stay so when it has ended, which it says itself before its address can be
  * another's: by them a use of what was freed is known. */
 #include "config.h"
 
@@ -110,9 +110,9 @@ static void bring(const struct ms_uses *counted)
     bring_latest(row);
 }
 
-static struct ms_life *life_at(uint32_t number)
+static struct ms_lifetime *life_at(uint32_t number)
 {
-    return &MS_ROWS(LIVES, struct ms_life)[number];
+    return &MS_ROWS(LIVES, struct ms_lifetime)[number];
 }
 
 void ms_uses_start(void)
@@ -128,7 +128,7 @@ void ms_uses_start(void)
     }
     ids = memory;
     atomic_store(&ms_uses_on, true);
-    ms_unusual_set(MS_UNUSUAL_USES);
+    ms_slow_path_set(MS_SLOW_PATH_USES);
 }
 
 void ms_uses_open(void)
@@ -147,7 +147,7 @@ void ms_uses_reset(void)
         munmap((void *)ids, (size_t)MS_TABLE_BLOCKS_ROWS * sizeof *ids);
     ids = NULL;
     atomic_store(&ms_uses_on, false);
-    ms_unusual_clear(MS_UNUSUAL_USES);
+    ms_slow_path_clear(MS_SLOW_PATH_USES);
     for (unsigned i = 0; i < MS_ARRAY_LEN(leaves); i++)
         atomic_store_explicit(&leaves[i], NULL, memory_order_relaxed);
     put(&numbers, 0);
@@ -219,14 +219,14 @@ static bool set_range(uint64_t address, uint64_t bytes, uint32_t from, uint32_t 
 }
 
 /* The life of that number, if the address lies in it. */
-static struct ms_life *covering(uint32_t number, uint64_t address)
+static struct ms_lifetime *covering(uint32_t number, uint64_t address)
 {
-    struct ms_life *life = number ? life_at(number - 1) : NULL;
+    struct ms_lifetime *life = number ? life_at(number - 1) : NULL;
     return life && address - life->address < life->bytes ? life : NULL;
 }
 
 /* What is written at an address: the lives of the cell and of the whole page, each the latest there. */
-static void lives_at(uint64_t address, struct ms_life *lives[2])
+static void lives_at(uint64_t address, struct ms_lifetime *lives[2])
 {
     const struct page *page = page_of(address, false);
     struct cells *cells = page ? atomic_load_explicit(&page->cells, memory_order_acquire) : NULL;
@@ -240,15 +240,15 @@ static void lives_at(uint64_t address, struct ms_life *lives[2])
         lives[1] = covering(atomic_load_explicit(&page->whole, memory_order_acquire), address);
 }
 
-static bool has_ended(const struct ms_life *life)
+static bool has_ended(const struct ms_lifetime *life)
 {
     return atomic_load_explicit(&life->ended, memory_order_acquire) != 0;
 }
 
 /* The life at an address, if there is one. */
-static struct ms_life *find(uint64_t address)
+static struct ms_lifetime *find(uint64_t address)
 {
-    struct ms_life *lives[2];
+    struct ms_lifetime *lives[2];
     lives_at(address, lives);
     if (lives[0] && !has_ended(lives[0]))
         return lives[0];
@@ -256,9 +256,9 @@ static struct ms_life *find(uint64_t address)
 }
 
 /* The one that ended there last, if none lives. */
-static struct ms_life *find_ended(uint64_t address)
+static struct ms_lifetime *find_ended(uint64_t address)
 {
-    struct ms_life *lives[2];
+    struct ms_lifetime *lives[2];
     lives_at(address, lives);
     if ((lives[0] && !has_ended(lives[0])) || (lives[1] && !has_ended(lives[1])))
         return NULL;
@@ -290,7 +290,7 @@ static uint32_t take_row(void)
 void ms_uses_born(uint32_t slot, const struct ms_block *block)
 {
     uint32_t number = ids ? take_row() : UINT32_MAX;
-    struct ms_life *life;
+    struct ms_lifetime *life;
     if (ids)
         atomic_store_explicit(&ids[slot], number + 1, memory_order_relaxed);
     if (number == UINT32_MAX)
@@ -305,18 +305,18 @@ void ms_uses_born(uint32_t slot, const struct ms_block *block)
     life->born = ms_uses_number();
     if (block->space != MS_SPACE_ADDRESS || !block->bytes ||
         !set_range(block->key, block->bytes, 0, number + 1))
-        atomic_fetch_or(&life->flags, MS_LIFE_UNMAPPED);
+        atomic_fetch_or(&life->flags, MS_LIFETIME_UNMAPPED);
     atomic_store_explicit(&life->state, 1, memory_order_release);
 }
 
 /* What may have been a use, as of `uses`, and was not told as one. */
-static void settle(struct ms_life *life, const struct ms_uses *uses)
+static void settle(struct ms_lifetime *life, const struct ms_uses *uses)
 {
     uint32_t flags = atomic_load_explicit(&life->flags, memory_order_relaxed);
     uint64_t last = get(&life->last), graph = get(&uses->last_graph), launch = get(&uses->last_launch);
-    if (flags & (MS_LIFE_GRAPH | MS_LIFE_HELD) && graph > last)
+    if (flags & (MS_LIFETIME_GRAPH | MS_LIFETIME_HELD) && graph > last)
         last = graph;
-    if (flags & MS_LIFE_HELD && launch > last)
+    if (flags & MS_LIFETIME_HELD && launch > last)
         last = launch;
     if (last > life->born && last > get(&life->last)) {
         raise(&life->last, last);
@@ -324,13 +324,13 @@ static void settle(struct ms_life *life, const struct ms_uses *uses)
             lower(&life->first, last);
     }
     if ((uint32_t)get(&uses->unread) != life->unread)
-        atomic_fetch_or_explicit(&life->flags, MS_LIFE_UNREAD, memory_order_relaxed);
+        atomic_fetch_or_explicit(&life->flags, MS_LIFETIME_UNREAD, memory_order_relaxed);
 }
 
 void ms_uses_ended(uint32_t slot)
 {
     uint32_t number = ids ? atomic_exchange_explicit(&ids[slot], 0, memory_order_relaxed) : 0;
-    struct ms_life *life = number ? life_at(number - 1) : NULL;
+    struct ms_lifetime *life = number ? life_at(number - 1) : NULL;
     if (!life)
         return;
     settle(life, counts());
@@ -339,7 +339,7 @@ void ms_uses_ended(uint32_t slot)
 
 void ms_uses_freed(uint64_t address, ms_stack_id stack)
 {
-    struct ms_life *life = find_ended(address);
+    struct ms_lifetime *life = find_ended(address);
     if (life && life->address == address)
         life->freed_stack = stack;
 }
@@ -350,41 +350,42 @@ uint64_t ms_uses_latest(void)
 }
 
 /* What a use of the life's memory was about, if it ended before. */
-static bool is_over(struct ms_life *life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+static bool is_over(struct ms_lifetime *life, uint64_t address, uint64_t begun,
+                    struct ms_invalid_free *misfree_p)
 {
     if (!life || !has_ended(life) || get(&life->ended) > begun)
         return false;
-    *misfree_p = (struct ms_misfree){.given = address,
-                                     .begin = life->address,
-                                     .bytes = life->bytes,
-                                     .site = life->site,
-                                     .device = life->device,
-                                     .space = MS_SPACE_ADDRESS,
-                                     .freed_stack = life->freed_stack};
+    *misfree_p = (struct ms_invalid_free){.given = address,
+                                          .begin = life->address,
+                                          .bytes = life->bytes,
+                                          .site = life->site,
+                                          .device = life->device,
+                                          .space = MS_SPACE_ADDRESS,
+                                          .freed_stack = life->freed_stack};
     return true;
 }
 
-bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p)
 {
     return is_over(find_ended(address), address, begun, misfree_p);
 }
 
 uint32_t ms_uses_life(uint64_t address)
 {
-    struct ms_life *life = find(address);
+    struct ms_lifetime *life = find(address);
     if (!life)
         life = find_ended(address);
     return life ? (uint32_t)(life - life_at(0)) + 1 : 0;
 }
 
-bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p)
+bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p)
 {
     return is_over(life_at(life - 1), address, begun, misfree_p);
 }
 
 bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t flags)
 {
-    struct ms_life *life = find(address);
+    struct ms_lifetime *life = find(address);
     uint64_t offset;
     if (!life || number <= life->born)
         return false;
@@ -399,7 +400,7 @@ bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t fl
 
 void ms_uses_mark(uint64_t address, uint32_t flags)
 {
-    struct ms_life *life = find(address);
+    struct ms_lifetime *life = find(address);
     if (life)
         atomic_fetch_or_explicit(&life->flags, flags, memory_order_relaxed);
 }
@@ -424,17 +425,17 @@ void ms_uses_no_layouts(void)
 /* --- the report ----------------------------------------------------------------------------------------- */
 
 /* Uses go on meanwhile: one that only its last number has is its first as well. */
-static void copy_life(struct ms_life *copy, struct ms_life *life)
+static void copy_life(struct ms_lifetime *copy, struct ms_lifetime *life)
 {
     uint64_t ended = atomic_load_explicit(&life->ended, memory_order_acquire), first = get(&life->first);
-    *copy = (struct ms_life){.state = 1,
-                             .site = life->site,
-                             .address = life->address,
-                             .bytes = life->bytes,
-                             .born = life->born,
-                             .unread = life->unread,
-                             .device = life->device,
-                             .kind = life->kind};
+    *copy = (struct ms_lifetime){.state = 1,
+                                 .site = life->site,
+                                 .address = life->address,
+                                 .bytes = life->bytes,
+                                 .born = life->born,
+                                 .unread = life->unread,
+                                 .device = life->device,
+                                 .kind = life->kind};
     put(&copy->ended, ended);
     put(&copy->last, get(&life->last));
     put(&copy->first, first ? first : get(&copy->last));
@@ -461,7 +462,7 @@ void ms_uses_copy(struct ms_lives_told *told)
     }
     told->lives = memory;
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_life *life = life_at((uint32_t)i);
+        struct ms_lifetime *life = life_at((uint32_t)i);
         if (atomic_load_explicit(&life->state, memory_order_acquire) == 1)
             copy_life(&told->lives[told->count++], life);
     }
@@ -479,7 +480,7 @@ void ms_uses_release(struct ms_lives_told *told)
 }
 
 /* A process that was killed in a use, or in a free, had written one number of two. */
-static void mend(struct ms_life *life)
+static void mend(struct ms_lifetime *life)
 {
     uint64_t last = get(&life->last);
     if (last && !get(&life->first))
@@ -492,7 +493,7 @@ void ms_uses_clean(void)
 {
     uint64_t dropped = 0;
     for (uint64_t i = 0; i < ms_table_rows(MS_TABLE_LIVES); i++) {
-        struct ms_life *life = life_at((uint32_t)i);
+        struct ms_lifetime *life = life_at((uint32_t)i);
         mend(life);
         uint64_t first = get(&life->first), last = get(&life->last), ended = get(&life->ended);
         bool sound = life->kind < MS_KIND_COUNT && ms_account_number(life->device) < MS_ACCOUNTS &&

@@ -25,15 +25,15 @@ static inline bool ms_uses_wanted(void)
 
 /** What is known of a life besides its numbers. */
 enum {
-    MS_LIFE_GRAPH = 1,    /* a graph may have its address: each launch of one may be a use */
-    MS_LIFE_HELD = 2,     /* something else has it that kernels read: each launch may be a use */
-    MS_LIFE_SHARED = 4,   /* others may use it, whom nobody sees */
-    MS_LIFE_UNMAPPED = 8, /* its uses were not seen, for want of memory or of an address */
-    MS_LIFE_UNREAD = 16,  /* while it lived there were launches whose arguments could not be read */
+    MS_LIFETIME_GRAPH = 1,    /* a graph may have its address: each launch of one may be a use */
+    MS_LIFETIME_HELD = 2,     /* something else has it that kernels read: each launch may be a use */
+    MS_LIFETIME_SHARED = 4,   /* others may use it, whom nobody sees */
+    MS_LIFETIME_UNMAPPED = 8, /* its uses were not seen, for want of memory or of an address */
+    MS_LIFETIME_UNREAD = 16,  /* while it lived there were launches whose arguments could not be read */
 };
 
 /** A row of the ledger. */
-struct ms_life {
+struct ms_lifetime {
     _Atomic uint32_t state; /* 1 once it says what it is */
     uint32_t site;
     uint64_t address, bytes;
@@ -48,7 +48,7 @@ struct ms_life {
     uint8_t unused;
     ms_stack_id freed_stack; /* of the free, where it was the pool's; 0 */
 };
-_Static_assert(sizeof(struct ms_life) == MS_TABLE_LIVES_ROW_BYTES, "a row of the ledger");
+_Static_assert(sizeof(struct ms_lifetime) == MS_TABLE_LIVES_ROW_BYTES, "a row of the ledger");
 
 /** Counts of all; one row of the ledger. */
 struct ms_uses {
@@ -67,22 +67,22 @@ void ms_uses_start(void);
 void ms_uses_open(void);
 void ms_uses_reset(void);
 
-/** A block appeared in slot `slot` of the table of blocks, or goes from there; with its lane locked. */
+/** A block appeared in slot `slot` of the table of blocks, or goes from there; with its shard locked. */
 void ms_uses_born(uint32_t slot, const struct ms_block *block);
 void ms_uses_ended(uint32_t slot);
 
-/** A block of the pool's that began here was freed, by this stack. Before anybody else can have the address.
- */
+/** A block of the pool's that began here was freed, by this stack. Before anybody else can have the
+ * address. */
 void ms_uses_freed(uint64_t address, ms_stack_id stack);
 /** The number of the latest event; what has ended before has a lower one. */
 uint64_t ms_uses_latest(void);
 /** What lived at `address` last, if that ended before `begun` and nothing lives there now: what a use of it
  * is told by. False if there is none. */
-bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_misfree *misfree_p);
+bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p);
 /** Which life the address lies in, or the one that ended there last; 0: none that is known. */
 uint32_t ms_uses_life(uint64_t address);
 /** The same as ms_uses_after, of that life, whoever has the address now. */
-bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_misfree *misfree_p);
+bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p);
 /** The next number: one for each call that uses memory. */
 uint64_t ms_uses_number(void);
 /** `bytes` from `address` on are used, by the call of that number; UINT64_MAX: nobody knows how many. `flags`
@@ -94,10 +94,10 @@ void ms_uses_mark(uint64_t address, uint32_t flags);
 void ms_uses_launched(uint64_t number, bool is_graph, bool read);
 void ms_uses_no_layouts(void);
 
-/** As of a snapshot, whose lanes are locked. */
+/** As of a snapshot, whose shards are locked. */
 struct ms_lives_told {
     struct ms_uses all;
-    struct ms_life *lives; /* sites as the record numbers them; a private mapping */
+    struct ms_lifetime *lives; /* sites as the record numbers them; a private mapping */
     uint64_t count;
     size_t bytes;
 };

@@ -3,8 +3,8 @@
  * Growth: under the heap's lock it is planned where the block goes and which pages are moved there, and all
  * of that is held; without a lock the vendor is called; under the lock again what is held becomes what it is
  * now. Pages are moved, and given back, only while the context is quiet: the vendor's unmap may wait for the
- * device. Where the vendor cannot map, the ladder asks it for an allocation instead, and the report says so
- * once. */
+ * device. Where the vendor cannot map, the fallback chain asks it for an allocation instead, and the report
+ * says so once. */
 #include "config.h"
 
 #include <string.h>
@@ -56,10 +56,10 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
 {
     struct ms_backing *b = heap->backing;
     struct ms_segment *segment = ms_table_segment();
-    struct ms_run *run = segment ? ms_table_run() : NULL;
-    if (!run || !make_room(b, made)) {
-        if (run)
-            ms_table_drop_run(run);
+    struct ms_extent *extent = segment ? ms_table_run() : NULL;
+    if (!extent || !make_room(b, made)) {
+        if (extent)
+            ms_table_drop_run(extent);
         if (segment)
             ms_table_drop_segment(segment);
         return false;
@@ -74,11 +74,11 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
     b->segment = segment;
     ms_segment_place(segment, heap, made->address, made->bytes);
     segment->backing = b;
-    segment->first = run;
+    segment->first = extent;
     atomic_store_explicit(&segment->units, b->units, memory_order_release);
-    run->segment = segment;
-    ms_run_set(run, made->address, made->bytes);
-    ms_pages_make_hole(b, run);
+    extent->segment = segment;
+    ms_extent_set(extent, made->address, made->bytes);
+    ms_pages_make_hole(b, extent);
     segment->next = heap->extents.segments;
     if (heap->extents.segments)
         heap->extents.segments->previous = segment;
@@ -120,7 +120,7 @@ static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *reque
     if (request->class_index < MS_CLASSES)
         ms_slab_take(&heap->extents, request->class_index, &slot, 1);
     else
-        slot = ms_run_take_for(&heap->extents, request);
+        slot = ms_extent_take_for(&heap->extents, request);
     heap->backing->lax = false;
     return slot;
 }
@@ -164,7 +164,7 @@ static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quie
     *status_p = CUDA_ERROR_NOT_SUPPORTED;
     if (!ms_pages_plan(heap, bytes, align, &growth))
         return false;
-    uint64_t address = ms_run_address(growth.region), region_bytes = ms_run_bytes(growth.region);
+    uint64_t address = ms_extent_address(growth.region), region_bytes = ms_extent_bytes(growth.region);
     uint32_t version = heap->backing->peers_version,
              life = atomic_load_explicit(&heap->life, memory_order_relaxed);
     if (quiet && !makes_instead(heap, region_bytes))
@@ -211,7 +211,7 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     else
         ms_figures_changed(heap);
     if (!slot && grown)
-        *status_p = CUDA_ERROR_OUT_OF_MEMORY; /* others were faster; the ladder comes again */
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY; /* others were faster; the fallback chain comes again */
     if (!slot && *status_p != CUDA_ERROR_OUT_OF_MEMORY)
         say(heap, "pool: the driver failed to map memory by handle; it was asked for an allocation instead");
     return slot;
@@ -248,7 +248,7 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         if (growth.moved < wanted)
             ms_pages_collect_one(heap, &growth, wanted - growth.moved, pages - growth.moved);
         if (growth.source_count)
-            ms_returns_begin(heap->device);
+            ms_driver_frees_begin(heap->device);
         ms_unlock(&heap->lock);
         if (!growth.source_count)
             break;
@@ -258,7 +258,7 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         ms_pages_settle(heap, &growth, false);
         ms_unlock(&heap->lock);
         ms_device_grows(heap->device, false);
-        ms_returns_end(heap->device);
+        ms_driver_frees_end(heap->device);
         given += growth.emptied * page_bytes;
     } while (given < bytes && given != before);
     if (given)
@@ -268,12 +268,12 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
 
 /* --- what is said of pages --- */
 
-static bool in_use(struct ms_run *run, uint64_t begin, uint64_t end)
+static bool in_use(struct ms_extent *extent, uint64_t begin, uint64_t end)
 {
-    for (uint32_t i = 0; i < ms_run_slot_count(run); i++) {
-        enum ms_slot_state state = ms_slot_state(ms_run_slot(run, i));
-        uint64_t at = ms_run_address(run) + i * run->slot_bytes;
-        if (state != MS_SLOT_FREE && state != MS_SLOT_READY && at < end && at + run->slot_bytes > begin)
+    for (uint32_t i = 0; i < ms_extent_slot_count(extent); i++) {
+        enum ms_slot_state state = ms_slot_state(ms_extent_slot(extent, i));
+        uint64_t at = ms_extent_address(extent) + i * extent->slot_bytes;
+        if (state != MS_SLOT_FREE && state != MS_SLOT_READY && at < end && at + extent->slot_bytes > begin)
             return true;
     }
     return false;
@@ -285,13 +285,13 @@ uint64_t ms_backing_unused_bytes(const struct ms_heap *heap)
     uint64_t used = 0, counted = 0; /* up to this address everything is counted */
     if (!b || !b->segment)
         return 0;
-    for (struct ms_run *run = b->segment->first; run; run = run->after) {
-        uint64_t begin = ms_run_address(run), end = begin + ms_run_bytes(run);
-        if (run->free || run->vacuum != MS_VACUUM_NONE)
+    for (struct ms_extent *extent = b->segment->first; extent; extent = extent->after) {
+        uint64_t begin = ms_extent_address(extent), end = begin + ms_extent_bytes(extent);
+        if (extent->free || extent->vacuum != MS_VACUUM_NONE)
             continue;
         for (uint64_t at = ms_handle_begin(b, begin), next; at < end; at = next) {
             next = ms_handle_end(b, at);
-            if (at >= counted && in_use(run, at, next)) {
+            if (at >= counted && in_use(extent, at, next)) {
                 used += next - at;
                 counted = next;
             }
@@ -300,11 +300,11 @@ uint64_t ms_backing_unused_bytes(const struct ms_heap *heap)
     return b->mapped_bytes - used;
 }
 
-void ms_backing_capture_run(const struct ms_run *run)
+void ms_backing_capture_run(const struct ms_extent *extent)
 {
-    struct ms_backing *b = run->segment->backing;
-    uint64_t end = ms_run_address(run) + ms_run_bytes(run);
-    for (uint64_t at = ms_handle_begin(b, ms_run_address(run)); at < end; at = ms_handle_end(b, at))
+    struct ms_backing *b = extent->segment->backing;
+    uint64_t end = ms_extent_address(extent) + ms_extent_bytes(extent);
+    for (uint64_t at = ms_handle_begin(b, ms_extent_address(extent)); at < end; at = ms_handle_end(b, at))
         ms_backing_page(b, at)->captured = true;
 }
 
@@ -313,9 +313,9 @@ void ms_backing_captured(struct ms_heap *heap, bool captured)
     struct ms_backing *b = heap->backing;
     if (!b || !b->segment)
         return;
-    for (const struct ms_run *run = b->segment->first; run; run = run->after) {
-        if (captured && !run->free && run->vacuum == MS_VACUUM_NONE)
-            ms_backing_capture_run(run);
+    for (const struct ms_extent *extent = b->segment->first; extent; extent = extent->after) {
+        if (captured && !extent->free && extent->vacuum == MS_VACUUM_NONE)
+            ms_backing_capture_run(extent);
     }
     const uint64_t parts[2][2] = {{b->address, b->top}, {b->border, b->high}};
     for (int i = 0; !captured && i < 2; i++) {
@@ -335,9 +335,9 @@ void ms_backing_detach(struct ms_heap *heap)
     ms_page_clear(b->address, b->top - b->address, segment);
     ms_page_clear(b->border, b->high - b->border, segment);
     ms_pins_forget(b->address, b->bytes);
-    for (struct ms_run *run = segment->first, *after; run; run = after) {
-        after = run->after;
-        ms_run_forget(run);
+    for (struct ms_extent *extent = segment->first, *after; extent; extent = after) {
+        after = extent->after;
+        ms_extent_forget(extent);
     }
     if (segment->previous)
         segment->previous->next = segment->next;
@@ -353,12 +353,12 @@ void ms_backing_detach(struct ms_heap *heap)
     b->holes = NULL;
 }
 
-void ms_backing_bury(struct ms_heap *heap)
+void ms_backing_retire(struct ms_heap *heap)
 {
     struct ms_backing *b = heap->backing;
     bool on = atomic_load_explicit(&heap->backing_state, memory_order_acquire) == MS_BACKING_ON;
     if (b && on) {
-        ms_map_bury(heap);
+        ms_map_retire(heap);
         ms_backing_tell(heap);
     }
     if (b) {

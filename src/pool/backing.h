@@ -10,7 +10,7 @@
  *   mapped = pages of the range that have a handle = bytes of its runs that are no holes
  *
  * Small blocks lie beyond the range's border, so that what is free before it stays in whole pages. Fields are
- * under the heap's lock, except those of pages in a run that is held, which are its holder's. */
+ * under the heap's lock, except those of pages in an extent that is held, which are its holder's. */
 #ifndef MS_POOL_BACKING_H
 #define MS_POOL_BACKING_H
 
@@ -29,7 +29,7 @@ struct ms_backing_page {
 };
 
 /** What the observer knows as one segment: mapped pages without a hole between them. */
-struct ms_extent {
+struct ms_byte_range {
     uint64_t address, bytes;
 };
 
@@ -41,7 +41,7 @@ struct ms_backing {
     struct ms_backing_page *pages;
     ms_unit *units;
     uint64_t room_bytes, room_page_bytes; /* what `pages` and `units` were made for */
-    struct ms_run *holes;                 /* linked by next and previous */
+    struct ms_extent *holes;              /* linked by next and previous */
     uint64_t mapped_bytes, floor_bytes;   /* floor: MEMSHIM_PREALLOC's */
     bool lax;                             /* whatever is free suits */
     bool rdma;                            /* handles are made for GPUDirect RDMA */
@@ -50,7 +50,7 @@ struct ms_backing {
     uint8_t peers[MS_DEVICES_MAX]; /* contexts of each other device that were given access */
     uint32_t peers_version;
     /* See backing_tell.c. */
-    struct ms_extent *told;
+    struct ms_byte_range *told;
     uint32_t told_count, told_room, told_order;
     bool telling, changed;
 };
@@ -58,9 +58,9 @@ struct ms_backing {
 /** What a growth takes apart and puts together: held runs. */
 enum { MS_SOURCES = 128 };
 struct ms_growth {
-    struct ms_run *region;         /* was a hole; gets handles */
-    struct ms_run *before, *after; /* free ones beside it that the block reaches into; or NULL */
-    struct ms_run *sources[MS_SOURCES];
+    struct ms_extent *region;         /* was a hole; gets handles */
+    struct ms_extent *before, *after; /* free ones beside it that the block reaches into; or NULL */
+    struct ms_extent *sources[MS_SOURCES];
     uint32_t source_count;
     uint64_t moved; /* pages that come out of sources; the rest is made */
     uint64_t made, lost;
@@ -128,23 +128,23 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
 /** Handles behind which nothing lies go back to the vendor, of `bytes` together, rather more than less. The
  * context must be quiet. Returns the bytes. No lock held. */
 uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes);
-/** Whether a free run is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
-bool ms_backing_suits(const struct ms_run *run, uint64_t bytes);
+/** Whether a free extent is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
+bool ms_backing_suits(const struct ms_extent *extent, uint64_t bytes);
 /** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the
  * vendor. */
 uint64_t ms_backing_movable_bytes(const struct ms_heap *heap);
 uint64_t ms_backing_free_bytes(const struct ms_heap *heap);
 /** Whether the device has plenty left beside `bytes` more. */
 bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes);
-/** In pages without anything that is live, in limbo or pinned; for figures. */
+/** In pages without anything that is live, pending or pinned; for figures. */
 uint64_t ms_backing_unused_bytes(const struct ms_heap *heap);
 /** A graph may know what is in use now (or this very run), or no graph is left. */
 void ms_backing_captured(struct ms_heap *heap, bool captured);
-void ms_backing_capture_run(const struct ms_run *run);
+void ms_backing_capture_run(const struct ms_extent *extent);
 /** The context is gone: nobody finds the range any more, all locks held; then its pages go back, no lock
  * held. */
 void ms_backing_detach(struct ms_heap *heap);
-void ms_backing_bury(struct ms_heap *heap);
+void ms_backing_retire(struct ms_heap *heap);
 
 /* backing_pages.c: heap's lock held. */
 /** Holds handles behind which nothing lies, as many as `growth` has room for and at most `count` pages of
@@ -153,7 +153,7 @@ void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t c
 /** ... and one of at least `least` pages and at most `most`, the shortest such one. */
 void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64_t least, uint64_t most);
 /** A held run becomes a hole. */
-void ms_pages_make_hole(struct ms_backing *b, struct ms_run *run);
+void ms_pages_make_hole(struct ms_backing *b, struct ms_extent *extent);
 /** Where `bytes` fit with the fewest pages more: holds what it takes. False if there are no addresses. */
 bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct ms_growth *growth);
 /** Held runs become what they are now. */
@@ -169,7 +169,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p);
 /** Gives the pages of the sources back. */
 void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth);
 /** All pages, after the end of the context. */
-void ms_map_bury(struct ms_heap *heap);
+void ms_map_retire(struct ms_heap *heap);
 /** Lets the devices that have access reach [address, address + bytes). Needs no heap's lock; false with the
  * vendor's status. */
 bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p);

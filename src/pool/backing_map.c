@@ -43,13 +43,13 @@ static uint64_t page_bytes_of(const struct ms_heap *heap, bool rdma)
 bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     CUdeviceptr address = 0;
     int can = 0;
     *made = (struct ms_backing){0};
     if (!has_calls(gpu))
         return false;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     made->rdma = gpu->device_attribute &&
                  gpu->device_attribute(&can, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
                                        ms_device_index(heap->device)) == CUDA_SUCCESS &&
@@ -65,7 +65,7 @@ bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
         made->bytes = ms_round_up(made->bytes / 2, step);
         address = 0;
     }
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     made->address = address;
     made->border = made->top = address + made->bytes / 2;
     made->top = address;
@@ -75,10 +75,10 @@ bool ms_map_open(struct ms_heap *heap, struct ms_backing *made)
 
 void ms_map_close(struct ms_heap *heap, const struct ms_backing *b)
 {
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, 0);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, heap->gpu, 0);
     heap->gpu->address_free(b->address, b->bytes);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p)
@@ -121,7 +121,7 @@ static bool is_there(struct ms_heap *heap, uint64_t bytes)
 static struct ms_backing_page *region_page(const struct ms_heap *heap, const struct ms_growth *growth,
                                            uint64_t i)
 {
-    return ms_backing_page(heap->backing, ms_run_address(growth->region)) + i;
+    return ms_backing_page(heap->backing, ms_extent_address(growth->region)) + i;
 }
 
 /* The handles that are to lie in pages [from, to) of the region. */
@@ -129,14 +129,14 @@ static struct ms_handles region_handles(const struct ms_heap *heap, const struct
                                         uint64_t from, uint64_t to)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t address = ms_run_address(growth->region);
+    uint64_t address = ms_extent_address(growth->region);
     return (struct ms_handles){
         .b = b, .at = address + from * b->page_bytes, .end = address + to * b->page_bytes};
 }
 
 static uint64_t region_count(const struct ms_heap *heap, const struct ms_growth *growth)
 {
-    return ms_run_bytes(growth->region) / heap->backing->page_bytes;
+    return ms_extent_bytes(growth->region) / heap->backing->page_bytes;
 }
 
 /* The handle is the region's from its page `i` on. */
@@ -202,11 +202,11 @@ static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 }
 
 /* The sources' handles, unmapped; in the order of `settle_source` (backing_pages.c). */
-static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struct ms_run *source)
+static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struct ms_extent *source)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t begin = ms_run_address(source);
-    struct ms_handles h = {.b = b, .at = begin, .end = begin + ms_run_bytes(source)};
+    uint64_t begin = ms_extent_address(source);
+    struct ms_handles h = {.b = b, .at = begin, .end = begin + ms_extent_bytes(source)};
     while (ms_handles_next(&h)) {
         int status = (int)heap->gpu->handle_unmap(h.address, h.bytes);
         if (status != CUDA_SUCCESS)
@@ -239,7 +239,7 @@ static int map(struct ms_heap *heap, struct ms_growth *growth, uint64_t *mapped_
         if (status != CUDA_SUCCESS)
             return status;
     }
-    ms_map_access(heap, ms_run_address(growth->region), ms_run_bytes(growth->region), &status);
+    ms_map_access(heap, ms_extent_address(growth->region), ms_extent_bytes(growth->region), &status);
     return status;
 }
 
@@ -260,7 +260,7 @@ static void mark_stuck(const struct ms_handles *h)
 static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t end = ms_run_address(growth->region) + mapped * b->page_bytes;
+    uint64_t end = ms_extent_address(growth->region) + mapped * b->page_bytes;
     struct ms_handles h = region_handles(heap, growth, 0, region_count(heap, growth));
     bool stuck = false;
     while (ms_handles_next(&h)) {
@@ -279,10 +279,10 @@ static void undo(struct ms_heap *heap, struct ms_growth *growth, uint64_t mapped
 
 bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     uint64_t mapped = 0, begin_ns = ms_clock_ns();
     clear(heap, growth);
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     *status_p = make(heap, growth, region_count(heap, growth) - growth->moved);
     if (*status_p == CUDA_SUCCESS) {
         *status_p = move(heap, growth);
@@ -293,7 +293,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
         if (*status_p == CUDA_ERROR_OUT_OF_MEMORY)
             *status_p = CUDA_ERROR_NOT_SUPPORTED; /* there was memory; there is none for mapping it */
     }
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     ms_heap_took(heap, begin_ns);
     ms_segment_judge(heap, *status_p);
     return *status_p == CUDA_SUCCESS;
@@ -303,10 +303,10 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
 
 void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
 {
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = move(heap, growth);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     growth->lost = growth->emptied;
     ms_device_refund(heap->device, growth->lost * heap->backing->page_bytes);
     ms_segment_judge(heap, status);
@@ -326,14 +326,14 @@ static void bury_pages(struct ms_heap *heap, uint64_t from, uint64_t to)
 }
 
 /* Handles belong to the process and not to a context (CUDA programming guide, virtual memory management). */
-void ms_map_bury(struct ms_heap *heap)
+void ms_map_retire(struct ms_heap *heap)
 {
     const struct ms_backing *b = heap->backing;
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, 0); /* the context is gone */
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, heap->gpu, 0); /* the context is gone */
     bury_pages(heap, b->address, b->top);
     bury_pages(heap, b->border, b->high);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     ms_device_refund(heap->device, b->mapped_bytes);
     ms_map_close(heap, b);
 }

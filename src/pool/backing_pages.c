@@ -2,20 +2,20 @@
  *
  * Heap's lock held throughout; calls nobody. A request that fits nowhere is put where the fewest pages are
  * missing: into a hole, together with what is free on either side of it. The pages that are missing are taken
- * from free runs in which they lie as a whole, small runs first, so that large ones stay for large blocks.
+ * from free extents in which they lie as a whole, small runs first, so that large ones stay for large blocks.
  * Holes are runs without memory; they begin and end with pages, and two of them are never neighbours. */
 #include "config.h"
 
 #include "pool/backing.h"
 
-static bool is_hole(const struct ms_run *run)
+static bool is_hole(const struct ms_extent *extent)
 {
-    return run && run->vacuum == MS_VACUUM_HOLE;
+    return extent && extent->vacuum == MS_VACUUM_HOLE;
 }
 
-static uint64_t run_end(const struct ms_run *run)
+static uint64_t run_end(const struct ms_extent *extent)
 {
-    return ms_run_address(run) + ms_run_bytes(run);
+    return ms_extent_address(extent) + ms_extent_bytes(extent);
 }
 
 static uint64_t round_down(uint64_t value, uint64_t step)
@@ -23,42 +23,43 @@ static uint64_t round_down(uint64_t value, uint64_t step)
     return value / step * step;
 }
 
-bool ms_backing_suits(const struct ms_run *run, uint64_t bytes)
+bool ms_backing_suits(const struct ms_extent *extent, uint64_t bytes)
 {
-    const struct ms_backing *b = run->segment->backing;
+    const struct ms_backing *b = extent->segment->backing;
     if (b->lax)
         return true;
     if (bytes >= MS_PAGE_BYTES)
-        return ms_run_address(run) < b->border;
-    return ms_run_address(run) >= b->border || ms_run_bytes(run) < b->page_bytes;
+        return ms_extent_address(extent) < b->border;
+    return ms_extent_address(extent) >= b->border || ms_extent_bytes(extent) < b->page_bytes;
 }
 
-/* Whether the handle that begins at `at` lies in the run as a whole, and may be unmapped. */
-static bool may_leave(const struct ms_backing *b, const struct ms_run *run, uint64_t at)
+/* Whether the handle that begins at `at` lies in the extent as a whole, and may be unmapped. */
+static bool may_leave(const struct ms_backing *b, const struct ms_extent *extent, uint64_t at)
 {
-    return at < run_end(run) && ms_handle_end(b, at) <= run_end(run) && !ms_backing_page(b, at)->captured;
+    return at < run_end(extent) && ms_handle_end(b, at) <= run_end(extent) &&
+           !ms_backing_page(b, at)->captured;
 }
 
-/* The handles that lie in a free run as a whole and may be unmapped: the first such stretch at or after
+/* The handles that lie in a free extent as a whole and may be unmapped: the first such stretch at or after
  * `from`. Returns its bytes. */
-static uint64_t whole_handles(const struct ms_backing *b, const struct ms_run *run, uint64_t from,
+static uint64_t whole_handles(const struct ms_backing *b, const struct ms_extent *extent, uint64_t from,
                               uint64_t *begin_p)
 {
-    uint64_t at = from > ms_run_address(run) ? from : ms_run_address(run);
-    if (at < run_end(run) && ms_handle_begin(b, at) != at)
+    uint64_t at = from > ms_extent_address(extent) ? from : ms_extent_address(extent);
+    if (at < run_end(extent) && ms_handle_begin(b, at) != at)
         at = ms_handle_end(b, at);
-    while (at < run_end(run) && !may_leave(b, run, at))
+    while (at < run_end(extent) && !may_leave(b, extent, at))
         at = ms_handle_end(b, at);
     *begin_p = at;
-    while (may_leave(b, run, at))
+    while (may_leave(b, extent, at))
         at = ms_handle_end(b, at);
     return at - *begin_p;
 }
 
 /* Runs of one bin differ by less than a half: if this one is much too short, so are the others. */
-static bool may_hold_page(const struct ms_backing *b, const struct ms_run *run)
+static bool may_hold_page(const struct ms_backing *b, const struct ms_extent *extent)
 {
-    return 2 * ms_run_bytes(run) >= b->page_bytes;
+    return 2 * ms_extent_bytes(extent) >= b->page_bytes;
 }
 
 uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
@@ -70,12 +71,12 @@ uint64_t ms_backing_movable_bytes(const struct ms_heap *heap)
     for (uint32_t rows = heap->extents.rows; rows; rows &= rows - 1) {
         uint32_t row = (uint32_t)__builtin_ctz(rows);
         for (uint32_t columns = heap->extents.columns[row]; columns; columns &= columns - 1) {
-            const struct ms_run *run = heap->extents.bins[row][__builtin_ctz(columns)];
-            if (!run || !may_hold_page(b, run))
+            const struct ms_extent *extent = heap->extents.bins[row][__builtin_ctz(columns)];
+            if (!extent || !may_hold_page(b, extent))
                 continue;
-            for (; run; run = run->next) {
+            for (; extent; extent = extent->next) {
                 for (uint64_t from = 0;
-                     run->segment->backing == b && (bytes = whole_handles(b, run, from, &begin)) != 0;
+                     extent->segment->backing == b && (bytes = whole_handles(b, extent, from, &begin)) != 0;
                      from = begin + bytes)
                     sum += bytes;
             }
@@ -94,7 +95,7 @@ uint64_t ms_backing_free_bytes(const struct ms_heap *heap)
 
 /* --- holes --- */
 
-static void link_hole(struct ms_backing *b, struct ms_run *hole)
+static void link_hole(struct ms_backing *b, struct ms_extent *hole)
 {
     hole->previous = NULL;
     hole->next = b->holes;
@@ -103,7 +104,7 @@ static void link_hole(struct ms_backing *b, struct ms_run *hole)
     b->holes = hole;
 }
 
-static void unlink_hole(struct ms_backing *b, struct ms_run *hole)
+static void unlink_hole(struct ms_backing *b, struct ms_extent *hole)
 {
     if (hole->previous)
         hole->previous->next = hole->next;
@@ -114,9 +115,9 @@ static void unlink_hole(struct ms_backing *b, struct ms_run *hole)
     hole->next = hole->previous = NULL;
 }
 
-static void swallow(struct ms_run *hole, struct ms_run *after)
+static void swallow(struct ms_extent *hole, struct ms_extent *after)
 {
-    ms_run_set(hole, ms_run_address(hole), ms_run_bytes(hole) + ms_run_bytes(after));
+    ms_extent_set(hole, ms_extent_address(hole), ms_extent_bytes(hole) + ms_extent_bytes(after));
     hole->after = after->after;
     if (hole->after)
         hole->after->before = hole;
@@ -124,37 +125,38 @@ static void swallow(struct ms_run *hole, struct ms_run *after)
     ms_table_drop_run(after);
 }
 
-void ms_pages_make_hole(struct ms_backing *b, struct ms_run *run)
+void ms_pages_make_hole(struct ms_backing *b, struct ms_extent *extent)
 {
-    run->vacuum = MS_VACUUM_HOLE;
-    run->free = false;
-    run->class_index = MS_NO_CLASS;
-    if (is_hole(run->after)) {
-        unlink_hole(b, run->after);
-        swallow(run, run->after);
+    extent->vacuum = MS_VACUUM_HOLE;
+    extent->free = false;
+    extent->class_index = MS_NO_CLASS;
+    if (is_hole(extent->after)) {
+        unlink_hole(b, extent->after);
+        swallow(extent, extent->after);
     }
-    if (is_hole(run->before)) {
-        run = run->before;
-        swallow(run, run->after);
+    if (is_hole(extent->before)) {
+        extent = extent->before;
+        swallow(extent, extent->after);
         return;
     }
-    link_hole(b, run);
+    link_hole(b, extent);
 }
 
 /* The part of a hole at [begin, begin + bytes), held. NULL without memory for tables, then the hole is as it
  * was, but perhaps in two. */
-static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, uint64_t begin, uint64_t bytes)
+static struct ms_extent *take_of_hole(struct ms_backing *b, struct ms_extent *hole, uint64_t begin,
+                                      uint64_t bytes)
 {
-    struct ms_run *part = hole;
-    if (begin > ms_run_address(hole)) {
-        part = ms_run_cut(hole, begin - ms_run_address(hole));
+    struct ms_extent *part = hole;
+    if (begin > ms_extent_address(hole)) {
+        part = ms_extent_cut(hole, begin - ms_extent_address(hole));
         if (!part)
             return NULL;
     } else {
         unlink_hole(b, hole);
     }
-    if (ms_run_bytes(part) > bytes) {
-        struct ms_run *rest = ms_run_cut(part, bytes);
+    if (ms_extent_bytes(part) > bytes) {
+        struct ms_extent *rest = ms_extent_cut(part, bytes);
         if (!rest) {
             ms_pages_make_hole(b, part);
             return NULL;
@@ -173,16 +175,16 @@ static struct ms_run *take_of_hole(struct ms_backing *b, struct ms_run *hole, ui
 /* --- where a block goes --- */
 
 struct place {
-    struct ms_run *hole, *before, *after;
+    struct ms_extent *hole, *before, *after;
     uint64_t begin, bytes; /* of the hole: these pages are missing */
     uint64_t end;          /* of the block */
 };
 
 /* What it takes to put the block into this hole, on this side of the border. */
-static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t bytes, uint64_t align,
+static bool weigh(const struct ms_backing *b, struct ms_extent *hole, uint64_t bytes, uint64_t align,
                   struct place *p)
 {
-    uint64_t low = ms_run_address(hole), high = run_end(hole);
+    uint64_t low = ms_extent_address(hole), high = run_end(hole);
     bool small = bytes < MS_PAGE_BYTES, cut = small ? low < b->border : high > b->border;
     if (small && low < b->border)
         low = b->border;
@@ -193,7 +195,7 @@ static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t byte
     *p = (struct place){.hole = hole};
     if (hole->before && hole->before->free && !(small && cut))
         p->before = hole->before;
-    uint64_t start = ms_round_up(p->before ? ms_run_address(p->before) : low, align), end = start + bytes;
+    uint64_t start = ms_round_up(p->before ? ms_extent_address(p->before) : low, align), end = start + bytes;
     if (start >= low)
         p->before = NULL;
     p->begin = start > low ? round_down(start, b->page_bytes) : low;
@@ -214,7 +216,7 @@ static bool weigh(const struct ms_backing *b, struct ms_run *hole, uint64_t byte
 static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t align, struct place *best)
 {
     struct place p;
-    for (struct ms_run *hole = b->holes; hole; hole = hole->next) {
+    for (struct ms_extent *hole = b->holes; hole; hole = hole->next) {
         if (weigh(b, hole, bytes, align, &p) &&
             (!best->hole || p.bytes < best->bytes || (p.bytes == best->bytes && p.begin < best->begin)))
             *best = p;
@@ -222,13 +224,13 @@ static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t alig
     return best->hole != NULL;
 }
 
-static struct ms_run *hold(struct ms_heap *heap, struct ms_run *run, uint64_t begin, uint64_t bytes)
+static struct ms_extent *hold(struct ms_heap *heap, struct ms_extent *extent, uint64_t begin, uint64_t bytes)
 {
-    struct ms_run *part = ms_run_hold(&heap->extents, run, begin, bytes);
+    struct ms_extent *part = ms_extent_hold(&heap->extents, extent, begin, bytes);
     if (!part)
         return NULL;
-    if (ms_run_bytes(part) != bytes) { /* no memory for what is behind it */
-        ms_run_join(&heap->extents, part);
+    if (ms_extent_bytes(part) != bytes) { /* no memory for what is behind it */
+        ms_extent_merge(&heap->extents, part);
         return NULL;
     }
     part->vacuum = MS_VACUUM_HELD;
@@ -236,12 +238,12 @@ static struct ms_run *hold(struct ms_heap *heap, struct ms_run *run, uint64_t be
     return part;
 }
 
-static void let_go(struct ms_heap *heap, struct ms_run *run)
+static void let_go(struct ms_heap *heap, struct ms_extent *extent)
 {
-    if (!run)
+    if (!extent)
         return;
-    run->vacuum = MS_VACUUM_NONE;
-    ms_run_join(&heap->extents, run);
+    extent->vacuum = MS_VACUUM_NONE;
+    ms_extent_merge(&heap->extents, extent);
 }
 
 bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes)
@@ -269,9 +271,9 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
     if (!growth->region)
         return false;
     if (p.before)
-        growth->before = hold(heap, p.before, ms_run_address(p.before), ms_run_bytes(p.before));
+        growth->before = hold(heap, p.before, ms_extent_address(p.before), ms_extent_bytes(p.before));
     if (p.after) /* what is behind the block may be moved in front of it */
-        growth->after = hold(heap, p.after, ms_run_address(p.after), p.end - ms_run_address(p.after));
+        growth->after = hold(heap, p.after, ms_extent_address(p.after), p.end - ms_extent_address(p.after));
     if (ms_page_set(p.begin, p.bytes, b->segment))
         return true;
     ms_pages_settle(heap, growth, false);
@@ -297,10 +299,10 @@ static uint64_t closest(const struct ms_backing *b, uint64_t *begin_p, uint64_t 
     return best;
 }
 
-static bool add_source(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t begin,
-                       uint64_t bytes)
+static bool add_source(struct ms_heap *heap, struct ms_growth *growth, struct ms_extent *extent,
+                       uint64_t begin, uint64_t bytes)
 {
-    struct ms_run *part = growth->source_count < MS_SOURCES ? hold(heap, run, begin, bytes) : NULL;
+    struct ms_extent *part = growth->source_count < MS_SOURCES ? hold(heap, extent, begin, bytes) : NULL;
     if (!part)
         return false;
     ms_page_clear(begin, bytes, heap->backing->segment);
@@ -309,21 +311,23 @@ static bool add_source(struct ms_heap *heap, struct ms_growth *growth, struct ms
     return true;
 }
 
-/* As many as `growth` has room for out of one run. Returns whether the run was cut up. */
-static bool collect_from(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run, uint64_t count)
+/* As many as `growth` has room for out of one extent. Returns whether the extent was cut up. */
+static bool collect_from(struct ms_heap *heap, struct ms_growth *growth, struct ms_extent *extent,
+                         uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
-    uint64_t begin, bytes = whole_handles(b, run, 0, &begin), most = (count - growth->moved) * b->page_bytes;
+    uint64_t begin, bytes = whole_handles(b, extent, 0, &begin),
+                    most = (count - growth->moved) * b->page_bytes;
     if (bytes)
         bytes = closest(b, &begin, bytes, most);
-    return bytes && add_source(heap, growth, run, begin, bytes);
+    return bytes && add_source(heap, growth, extent, begin, bytes);
 }
 
-static bool collect_from_bin(struct ms_heap *heap, struct ms_growth *growth, struct ms_run *run,
+static bool collect_from_bin(struct ms_heap *heap, struct ms_growth *growth, struct ms_extent *extent,
                              uint64_t count)
 {
-    for (; run; run = run->next) {
-        if (run->segment->backing == heap->backing && collect_from(heap, growth, run, count))
+    for (; extent; extent = extent->next) {
+        if (extent->segment->backing == heap->backing && collect_from(heap, growth, extent, count))
             return true;
     }
     return false;
@@ -332,9 +336,9 @@ static bool collect_from_bin(struct ms_heap *heap, struct ms_growth *growth, str
 void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
-    for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
-        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->extents.columns[row]; column++) {
-            struct ms_run *const *head = &heap->extents.bins[row][column];
+    for (uint32_t row = 0; row < MS_EXTENT_ROWS; row++) {
+        for (uint32_t column = 0; column < MS_EXTENT_COLUMNS && heap->extents.columns[row]; column++) {
+            struct ms_extent *const *head = &heap->extents.bins[row][column];
             while (growth->moved < count && *head && may_hold_page(b, *head) &&
                    collect_from_bin(heap, growth, *head, count))
                 continue;
@@ -343,19 +347,19 @@ void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t c
 }
 
 struct choice {
-    struct ms_run *run;
+    struct ms_extent *extent;
     uint64_t begin, bytes;
 };
 
-/* The shortest handle of a run that is `least` bytes or more, if it is shorter than what was chosen. */
-static void choose(const struct ms_backing *b, struct ms_run *run, uint64_t least, struct choice *best)
+/* The shortest handle of an extent that is `least` bytes or more, if it is shorter than what was chosen. */
+static void choose(const struct ms_backing *b, struct ms_extent *extent, uint64_t least, struct choice *best)
 {
     uint64_t begin, bytes;
-    for (uint64_t from = 0; (bytes = whole_handles(b, run, from, &begin)) != 0; from = begin + bytes) {
+    for (uint64_t from = 0; (bytes = whole_handles(b, extent, from, &begin)) != 0; from = begin + bytes) {
         for (uint64_t at = begin, next; at < begin + bytes; at = next) {
             next = ms_handle_end(b, at);
-            if (next - at >= least && (!best->run || next - at < best->bytes))
-                *best = (struct choice){run, at, next - at};
+            if (next - at >= least && (!best->extent || next - at < best->bytes))
+                *best = (struct choice){extent, at, next - at};
         }
     }
 }
@@ -364,46 +368,48 @@ void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64
 {
     const struct ms_backing *b = heap->backing;
     struct choice best = {0};
-    for (uint32_t row = 0; row < MS_RUN_ROWS; row++) {
-        for (uint32_t column = 0; column < MS_RUN_COLUMNS && heap->extents.columns[row]; column++) {
-            for (struct ms_run *run = heap->extents.bins[row][column]; run; run = run->next) {
-                if (run->segment->backing == b && ms_run_bytes(run) >= least * b->page_bytes)
-                    choose(b, run, least * b->page_bytes, &best);
+    for (uint32_t row = 0; row < MS_EXTENT_ROWS; row++) {
+        for (uint32_t column = 0; column < MS_EXTENT_COLUMNS && heap->extents.columns[row]; column++) {
+            for (struct ms_extent *extent = heap->extents.bins[row][column]; extent; extent = extent->next) {
+                if (extent->segment->backing == b && ms_extent_bytes(extent) >= least * b->page_bytes)
+                    choose(b, extent, least * b->page_bytes, &best);
             }
         }
     }
-    if (best.run && best.bytes <= most * b->page_bytes)
-        add_source(heap, growth, best.run, best.begin, best.bytes);
+    if (best.extent && best.bytes <= most * b->page_bytes)
+        add_source(heap, growth, best.extent, best.begin, best.bytes);
 }
 
-static void mark(struct ms_backing *b, const struct ms_run *run, bool mapped)
+static void mark(struct ms_backing *b, const struct ms_extent *extent, bool mapped)
 {
-    for (uint64_t at = ms_run_address(run); at < run_end(run); at += b->page_bytes) {
+    for (uint64_t at = ms_extent_address(extent); at < run_end(extent); at += b->page_bytes) {
         struct ms_backing_page *page = ms_backing_page(b, at);
         page->mapped = mapped;
         page->captured = false;
     }
-    uint64_t *top = ms_run_address(run) < b->border ? &b->top : &b->high;
-    if (mapped && run_end(run) > *top)
-        *top = run_end(run);
+    uint64_t *top = ms_extent_address(extent) < b->border ? &b->top : &b->high;
+    if (mapped && run_end(extent) > *top)
+        *top = run_end(extent);
 }
 
 /* The first `gone` pages of a source are unmapped; the others are as they were. */
-static void settle_source(struct ms_heap *heap, struct ms_run *run, uint64_t gone)
+static void settle_source(struct ms_heap *heap, struct ms_extent *extent, uint64_t gone)
 {
     struct ms_backing *b = heap->backing;
     uint64_t bytes = gone * b->page_bytes;
-    struct ms_run *rest = !gone ? run : bytes < ms_run_bytes(run) ? ms_run_cut(run, bytes) : NULL;
+    struct ms_extent *rest = !gone                             ? extent
+                             : bytes < ms_extent_bytes(extent) ? ms_extent_cut(extent, bytes)
+                                                               : NULL;
     if (gone) {
-        if (!rest && bytes < ms_run_bytes(run))
+        if (!rest && bytes < ms_extent_bytes(extent))
             return; /* no memory for tables: held for ever */
-        mark(b, run, false);
-        ms_pages_make_hole(b, run);
+        mark(b, extent, false);
+        ms_pages_make_hole(b, extent);
     }
     if (!rest)
         return;
     rest->class_index = MS_NO_CLASS;
-    ms_page_set(ms_run_address(rest), ms_run_bytes(rest), b->segment);
+    ms_page_set(ms_extent_address(rest), ms_extent_bytes(rest), b->segment);
     let_go(heap, rest);
 }
 
@@ -412,7 +418,8 @@ void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled
     struct ms_backing *b = heap->backing;
     uint64_t gone = growth->emptied;
     for (uint32_t i = 0; i < growth->source_count; i++) {
-        uint64_t pages = ms_run_bytes(growth->sources[i]) / b->page_bytes, here = gone < pages ? gone : pages;
+        uint64_t pages = ms_extent_bytes(growth->sources[i]) / b->page_bytes,
+                 here = gone < pages ? gone : pages;
         settle_source(heap, growth->sources[i], here);
         gone -= here;
     }
@@ -430,6 +437,6 @@ void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled
         let_go(heap, growth->region);
         return;
     }
-    ms_page_clear(ms_run_address(growth->region), ms_run_bytes(growth->region), b->segment);
+    ms_page_clear(ms_extent_address(growth->region), ms_extent_bytes(growth->region), b->segment);
     ms_pages_make_hole(b, growth->region);
 }

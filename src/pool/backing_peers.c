@@ -10,26 +10,26 @@
 #include "pool/backing.h"
 
 /* The next stretch of mapped pages at or after `from`. Heap's lock held. */
-static bool next_extent(const struct ms_backing *b, uint64_t from, struct ms_extent *extent)
+static bool next_range(const struct ms_backing *b, uint64_t from, struct ms_byte_range *range)
 {
-    const struct ms_run *run = b->segment ? b->segment->first : NULL;
-    *extent = (struct ms_extent){0, 0};
-    for (; run; run = run->after) {
-        bool there = run->vacuum == MS_VACUUM_NONE && ms_run_address(run) >= from;
-        if (!there && extent->bytes)
+    const struct ms_extent *extent = b->segment ? b->segment->first : NULL;
+    *range = (struct ms_byte_range){0, 0};
+    for (; extent; extent = extent->after) {
+        bool there = extent->vacuum == MS_VACUUM_NONE && ms_extent_address(extent) >= from;
+        if (!there && range->bytes)
             break;
-        if (there && !extent->bytes)
-            extent->address = ms_run_address(run);
-        extent->bytes += there ? ms_run_bytes(run) : 0;
+        if (there && !range->bytes)
+            range->address = ms_extent_address(extent);
+        range->bytes += there ? ms_extent_bytes(extent) : 0;
     }
-    return extent->bytes != 0;
+    return range->bytes != 0;
 }
 
 /* The handles that reach into it: beside a growth a stretch ends within one. Heap's lock held. */
-static struct ms_extent whole_handles(const struct ms_backing *b, struct ms_extent extent)
+static struct ms_byte_range whole_handles(const struct ms_backing *b, struct ms_byte_range range)
 {
-    uint64_t begin = ms_handle_begin(b, extent.address);
-    return (struct ms_extent){begin, ms_handle_end(b, extent.address + extent.bytes - 1) - begin};
+    uint64_t begin = ms_handle_begin(b, range.address);
+    return (struct ms_byte_range){begin, ms_handle_end(b, range.address + range.bytes - 1) - begin};
 }
 
 /* The handle that is mapped at `at`, or a page in which there is none. Heap's lock not held. */
@@ -44,13 +44,13 @@ static bool handle_at(struct ms_heap *heap, uint64_t at, uint64_t *end_p)
 }
 
 /* What is unmapped meanwhile is another's affair: then handle by handle, and what fails is nobody's. */
-static void set(struct ms_heap *heap, struct ms_extent extent, const CUmemAccessDesc *desc)
+static void set(struct ms_heap *heap, struct ms_byte_range range, const CUmemAccessDesc *desc)
 {
-    if (heap->gpu->set_access(extent.address, extent.bytes, desc, 1) == CUDA_SUCCESS)
+    if (heap->gpu->set_access(range.address, range.bytes, desc, 1) == CUDA_SUCCESS)
         return;
     bool failed = false;
     uint64_t end, again;
-    for (uint64_t at = extent.address; at < extent.address + extent.bytes; at = end) {
+    for (uint64_t at = range.address; at < range.address + range.bytes; at = end) {
         if (handle_at(heap, at, &end) && heap->gpu->set_access(at, end - at, desc, 1) != CUDA_SUCCESS)
             failed |= handle_at(heap, at, &again) && again == end;
     }
@@ -63,20 +63,20 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
     const CUmemAccessDesc desc = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ms_device_index(device)},
         .flags = allowed ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE};
-    struct ms_visit visit;
-    struct ms_extent extent = {0, 0}, whole;
+    struct ms_context_scope visit;
+    struct ms_byte_range range = {0, 0}, whole;
     bool more = true;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     while (more) {
         ms_lock(&heap->lock);
-        more = next_extent(heap->backing, extent.address + extent.bytes, &extent);
+        more = next_range(heap->backing, range.address + range.bytes, &range);
         if (more)
-            whole = whole_handles(heap->backing, extent);
+            whole = whole_handles(heap->backing, range);
         ms_unlock(&heap->lock);
         if (more)
             set(heap, whole, &desc);
     }
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 void ms_pool_peer(uint64_t context, int device, bool allowed)

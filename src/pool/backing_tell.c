@@ -10,20 +10,20 @@
 
 /* The stretch that begins at `address`, up to the next hole; of no bytes if there is a hole. Heap's lock
  * held. */
-static struct ms_extent extent_at(const struct ms_backing *b, uint64_t address)
+static struct ms_byte_range extent_at(const struct ms_backing *b, uint64_t address)
 {
     uint64_t end = b->address + b->bytes;
-    for (const struct ms_run *hole = b->holes; hole; hole = hole->next) {
-        if (ms_run_address(hole) >= address && ms_run_address(hole) < end)
-            end = ms_run_address(hole);
+    for (const struct ms_extent *hole = b->holes; hole; hole = hole->next) {
+        if (ms_extent_address(hole) >= address && ms_extent_address(hole) < end)
+            end = ms_extent_address(hole);
     }
-    return (struct ms_extent){address, end - address};
+    return (struct ms_byte_range){address, end - address};
 }
 
 /* The one behind a hole, or the first of all. */
-static struct ms_extent extent_behind(const struct ms_backing *b, const struct ms_run *hole)
+static struct ms_byte_range extent_behind(const struct ms_backing *b, const struct ms_extent *hole)
 {
-    return extent_at(b, hole ? ms_run_address(hole) + ms_run_bytes(hole) : b->address);
+    return extent_at(b, hole ? ms_extent_address(hole) + ms_extent_bytes(hole) : b->address);
 }
 
 static bool make_room(struct ms_backing *b)
@@ -31,7 +31,7 @@ static bool make_room(struct ms_backing *b)
     if (b->told_count < b->told_room)
         return true;
     uint32_t order, room = b->told_room ? b->told_room * 2 : 16;
-    struct ms_extent *wider = ms_table_array(MS_ARRAY_OWN, room * sizeof(*wider), &order);
+    struct ms_byte_range *wider = ms_table_array(MS_ARRAY_OWN, room * sizeof(*wider), &order);
     if (!wider)
         return false;
     if (b->told_count)
@@ -43,34 +43,34 @@ static bool make_room(struct ms_backing *b)
     return true;
 }
 
-static bool was_told(const struct ms_backing *b, const struct ms_extent *extent)
+static bool was_told(const struct ms_backing *b, const struct ms_byte_range *range)
 {
     for (uint32_t i = 0; i < b->told_count; i++) {
-        if (b->told[i].address == extent->address && b->told[i].bytes == extent->bytes)
+        if (b->told[i].address == range->address && b->told[i].bytes == range->bytes)
             return true;
     }
     return false;
 }
 
 /* It begins where the range does or a hole ends, and ends where the next one begins. */
-static bool is_there(const struct ms_backing *b, const struct ms_extent *told)
+static bool is_there(const struct ms_backing *b, const struct ms_byte_range *told)
 {
     if (!b->segment)
         return false;
     bool begins = told->address == b->address;
-    for (const struct ms_run *hole = b->holes; hole && !begins; hole = hole->next)
-        begins = ms_run_address(hole) + ms_run_bytes(hole) == told->address;
+    for (const struct ms_extent *hole = b->holes; hole && !begins; hole = hole->next)
+        begins = ms_extent_address(hole) + ms_extent_bytes(hole) == told->address;
     return begins && extent_at(b, told->address).bytes == told->bytes;
 }
 
 /* There, and not known yet. */
-static bool is_new(struct ms_backing *b, struct ms_extent extent)
+static bool is_new(struct ms_backing *b, struct ms_byte_range range)
 {
-    return extent.bytes && !was_told(b, &extent) && make_room(b);
+    return range.bytes && !was_told(b, &range) && make_room(b);
 }
 
 /* The next thing to tell; what is gone comes first. Heap's lock held. */
-static bool next_change(struct ms_backing *b, struct ms_extent *extent_p, bool *added_p)
+static bool next_change(struct ms_backing *b, struct ms_byte_range *extent_p, bool *added_p)
 {
     for (uint32_t i = 0; i < b->told_count; i++) {
         if (!is_there(b, &b->told[i])) {
@@ -82,11 +82,11 @@ static bool next_change(struct ms_backing *b, struct ms_extent *extent_p, bool *
     }
     if (!b->segment)
         return false;
-    const struct ms_run *hole = NULL;
+    const struct ms_extent *hole = NULL;
     do {
-        struct ms_extent extent = extent_behind(b, hole);
-        if (is_new(b, extent)) {
-            *extent_p = b->told[b->told_count++] = extent;
+        struct ms_byte_range range = extent_behind(b, hole);
+        if (is_new(b, range)) {
+            *extent_p = b->told[b->told_count++] = range;
             *added_p = true;
             return true;
         }
@@ -98,7 +98,7 @@ static bool next_change(struct ms_backing *b, struct ms_extent *extent_p, bool *
 void ms_backing_tell(struct ms_heap *heap)
 {
     struct ms_backing *b = heap->backing;
-    struct ms_extent extent;
+    struct ms_byte_range range;
     bool added;
     ms_lock(&heap->lock);
     b->changed = true;
@@ -109,12 +109,12 @@ void ms_backing_tell(struct ms_heap *heap)
     b->telling = true;
     while (b->changed) {
         b->changed = false;
-        while (next_change(b, &extent, &added)) {
-            const struct ms_pool_segment told = {.address = extent.address,
-                                                 .bytes = extent.bytes,
+        while (next_change(b, &range, &added)) {
+            const struct ms_pool_segment told = {.address = range.address,
+                                                 .bytes = range.bytes,
                                                  .context = heap->context,
                                                  .device = heap->device,
-                                                 .tier = MS_TIER_RUN,
+                                                 .tier = MS_TIER_EXTENT,
                                                  .vmm = true};
             ms_unlock(&heap->lock);
             ms_figures_tell(&told, added);

@@ -27,13 +27,13 @@ void ms_captured_forget(struct ms_heap *heap)
     mark(heap, false);
 }
 
-/* Streams' lock held. Every flow of every pool. */
+/* Streams' lock held. Every stream arena of every pool. */
 static void mark_flows(bool captured)
 {
     struct ms_mempool *pool;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        for (struct ms_flow *flow = ms_mempool_flows(pool); flow; flow = flow->next_of_pool)
-            mark(flow->heap, captured);
+        for (struct ms_stream_arena *arena = ms_mempool_arenas(pool); arena; arena = arena->next_of_pool)
+            mark(arena->heap, captured);
     }
 }
 

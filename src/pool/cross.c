@@ -1,5 +1,5 @@
-/* cross.c - what waits for a stream to get somewhere: blocks that one stream freed and another's flow owns,
- * and flows whose stream has ended.
+/* cross.c - what waits for a stream to get somewhere: blocks that one stream freed and another's stream arena
+ * owns, and stream arenas whose stream has ended.
  *
  * Frees on one stream gather in a batch, whose point is that of the latest of them (clock/timeline.h). It is
  * marked with one event in that stream when it is full, when it is large, or when somebody looks for memory
@@ -16,10 +16,10 @@
 #include "pool/internal.h"
 
 static struct ms_stream *first; /* of those with batches */
-static struct ms_records records = MS_RECORDS(struct ms_batch, next, 32);
+static struct ms_records records = MS_RECORDS(struct ms_cross_batch, next, 32);
 static _Atomic uint32_t waiting;
 
-bool ms_cross_pending(void)
+bool ms_cross_free_pending(void)
 {
     return atomic_load_explicit(&waiting, memory_order_relaxed) > 0;
 }
@@ -27,9 +27,9 @@ bool ms_cross_pending(void)
 /* --- batches ------------------------------------------------------------------------------------------- */
 
 /* The stream's latest. */
-static struct ms_batch *batch_for(struct ms_stream *stream)
+static struct ms_cross_batch *batch_for(struct ms_stream *stream)
 {
-    struct ms_batch *batch = ms_records_take(&records);
+    struct ms_cross_batch *batch = ms_records_take(&records);
     if (!batch)
         return NULL;
     if (!stream->batches) {
@@ -37,7 +37,7 @@ static struct ms_batch *batch_for(struct ms_stream *stream)
         stream->next_waiting = first;
         first = stream;
     }
-    *batch = (struct ms_batch){.stream = stream, .link = stream->batches_end};
+    *batch = (struct ms_cross_batch){.stream = stream, .link = stream->batches_end};
     *stream->batches_end = batch;
     stream->batches_end = &batch->next;
     stream->latest = batch;
@@ -55,7 +55,7 @@ static void leave(struct ms_stream *stream)
     ms_stream_left(stream);
 }
 
-static void unlink_batch(struct ms_batch *batch)
+static void unlink_batch(struct ms_cross_batch *batch)
 {
     struct ms_stream *stream = batch->stream;
     *batch->link = batch->next;
@@ -77,18 +77,19 @@ static void unlink_batch(struct ms_batch *batch)
 static bool mark_over_context(struct ms_stream *stream)
 {
     return !ms_captures_may_be_open() &&
-           ms_timeline_mark(&stream->time, NULL, ms_timeline_latest(&stream->time)) == CUDA_SUCCESS;
+           ms_fence_timeline_mark(&stream->time, NULL, ms_fence_timeline_latest(&stream->time)) ==
+               CUDA_SUCCESS;
 }
 
-bool ms_cross_context_is_idle(const struct ms_flow *flow)
+bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena)
 {
     ms_lock(&ms_streams_lock);
-    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
-    bool idle = !stream && flow->over;
+    struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
+    bool idle = !stream && arena->over;
     if (stream) {
-        uint64_t point = ms_timeline_point(&stream->time);
-        idle = mark_over_context(stream) && ms_timeline_is_reached(&stream->time, point, 0);
-        ms_timeline_take_back(&stream->time, point);
+        uint64_t point = ms_fence_timeline_point(&stream->time);
+        idle = mark_over_context(stream) && ms_fence_timeline_is_reached(&stream->time, point, 0);
+        ms_fence_timeline_take_back(&stream->time, point);
     }
     ms_unlock(&ms_streams_lock);
     return idle;
@@ -96,45 +97,45 @@ bool ms_cross_context_is_idle(const struct ms_flow *flow)
 
 /* --- what waits ---------------------------------------------------------------------------------------- */
 
-static void leave_limbo(const struct ms_slot *slot)
+static void leave_pending(const struct ms_slot *slot)
 {
-    struct ms_heap *heap = slot->run->segment->heap;
-    atomic_fetch_sub_explicit(&heap->away_bytes, slot->run->slot_bytes, memory_order_relaxed);
+    struct ms_heap *heap = slot->extent->segment->heap;
+    atomic_fetch_sub_explicit(&heap->away_bytes, slot->extent->slot_bytes, memory_order_relaxed);
     atomic_fetch_sub_explicit(&heap->away_count, 1, memory_order_relaxed);
 }
 
-/* A slot whose free is over goes to its flow. */
+/* A slot whose free is over goes to its stream arena. */
 static void bring_home(struct ms_slot *slot)
 {
-    struct ms_heap *heap = slot->run->segment->heap;
-    struct ms_lease *lease = ms_lease_lock(&heap->cache);
-    leave_limbo(slot);
-    ms_lease_put_ready(&heap->cache, lease, slot);
-    ms_lease_unlock(lease);
+    struct ms_heap *heap = slot->extent->segment->heap;
+    struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
+    leave_pending(slot);
+    ms_tcache_put_ready(&heap->cache, tcache, slot);
+    ms_tcache_unlock(tcache);
 }
 
-/* The same for one that is wanted at once: it is nobody's, and in no bag. */
+/* The same for one that is wanted at once: it is nobody's, and in no batch. */
 static void take_home(struct ms_slot *slot)
 {
-    struct ms_lease *lease = ms_lease_lock(&slot->run->segment->heap->cache);
-    leave_limbo(slot);
+    struct ms_tcache *tcache = ms_tcache_lock(&slot->extent->segment->heap->cache);
+    leave_pending(slot);
     ms_slot_set(slot, MS_SLOT_READY);
-    ms_lease_unlock(lease);
+    ms_tcache_unlock(tcache);
 }
 
-static void finish(struct ms_batch *batch)
+static void finish(struct ms_cross_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
         bring_home(batch->items[i]);
-    if (batch->flow && !atomic_load_explicit(&batch->flow->stream, memory_order_relaxed))
-        batch->flow->over = true;
+    if (batch->arena && !atomic_load_explicit(&batch->arena->stream, memory_order_relaxed))
+        batch->arena->over = true;
     unlink_batch(batch);
 }
 
 static bool finish_reached(struct ms_stream *stream)
 {
     bool any = false;
-    while (stream->batches && stream->batches->point <= ms_timeline_reached(&stream->time)) {
+    while (stream->batches && stream->batches->point <= ms_fence_timeline_reached(&stream->time)) {
         finish(stream->batches);
         any = true;
     }
@@ -145,22 +146,22 @@ static bool finish_reached(struct ms_stream *stream)
 static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
 {
     struct ms_heap *heap = block->own_heap;
-    struct ms_lease *lease = ms_lease_lock(&heap->cache);
-    ms_count(&lease->requested, -block->requested);
-    ms_count(&lease->granted, -block->granted);
-    ms_count(&lease->frees, 1);
+    struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
+    ms_count(&tcache->requested, -block->requested);
+    ms_count(&tcache->granted, -block->granted);
+    ms_count(&tcache->frees, 1);
     atomic_fetch_add_explicit(&heap->away_bytes, block->granted, memory_order_relaxed);
     atomic_fetch_add_explicit(&heap->away_count, 1, memory_order_relaxed);
-    ms_slot_set(slot, MS_SLOT_LIMBO);
-    ms_lease_unlock(lease);
+    ms_slot_set(slot, MS_SLOT_PENDING);
+    ms_tcache_unlock(tcache);
 }
 
 /* The stream's latest batch, where another free fits in; what has a mark is done with. */
-static struct ms_batch *open_batch(const struct ms_stream *stream)
+static struct ms_cross_batch *open_batch(const struct ms_stream *stream)
 {
-    struct ms_batch *batch = stream->latest;
-    return batch && batch->count && batch->count < MS_BATCH_ITEMS &&
-                   batch->point > ms_timeline_covered(&stream->time)
+    struct ms_cross_batch *batch = stream->latest;
+    return batch && batch->count && batch->count < MS_CROSS_BATCH_ITEMS &&
+                   batch->point > ms_fence_timeline_covered(&stream->time)
                ? batch
                : NULL;
 }
@@ -168,30 +169,30 @@ static struct ms_batch *open_batch(const struct ms_stream *stream)
 /* Others may be made to wait for this free: they wait for nothing that comes after it. */
 static bool is_alone(const struct ms_pool_block *block, const struct ms_slot *slot)
 {
-    const struct ms_mempool *pool = slot->run->segment->heap->flow->pool;
+    const struct ms_mempool *pool = slot->extent->segment->heap->arena->pool;
     return MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) &&
            block->granted > MS_SLAB_MAX_BYTES;
 }
 
-static void put_item(struct ms_batch *batch, struct ms_slot *slot)
+static void put_item(struct ms_cross_batch *batch, struct ms_slot *slot)
 {
     batch->items[batch->count++] = slot;
-    batch->bytes += slot->run->slot_bytes;
-    batch->point = ms_timeline_point(&batch->stream->time);
+    batch->bytes += slot->extent->slot_bytes;
+    batch->point = ms_fence_timeline_point(&batch->stream->time);
 }
 
-void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block)
+void ms_cross_free_later(struct ms_stream *stream, const struct ms_pool_block *block)
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     depart(block, slot);
     ms_lock(&ms_streams_lock);
     bool alone = is_alone(block, slot);
-    struct ms_batch *batch = alone ? NULL : open_batch(stream);
+    struct ms_cross_batch *batch = alone ? NULL : open_batch(stream);
     if (!batch)
         batch = batch_for(stream);
     if (batch) { /* else, without host memory, it stays away for ever */
         put_item(batch, slot);
-        if (alone || batch->count == MS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
+        if (alone || batch->count == MS_CROSS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
             batch->exact = ms_stream_mark(stream) && alone;
     }
     ms_unlock(&ms_streams_lock);
@@ -205,62 +206,62 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
     CUstream stream = (CUstream)(uintptr_t)handle;
     CUstream named = handle ? stream : (CUstream)(uintptr_t)MS_STREAM_LEGACY;
     depart(block, slot);
-    ms_flow_count_free(heap->flow, block->requested);
+    ms_stream_arena_count_free(heap->arena, block->requested);
     if (!gpu->event_record || !gpu->stream_get_ctx || gpu->stream_get_ctx(stream, &context) != CUDA_SUCCESS)
         return false;
     ms_lock(&ms_streams_lock);
     struct ms_stream *nobody = ms_stream_unnamed(gpu, (uintptr_t)context);
-    struct ms_batch *batch = nobody ? batch_for(nobody) : NULL;
+    struct ms_cross_batch *batch = nobody ? batch_for(nobody) : NULL;
     if (batch) {
         put_item(batch, slot);
-        ms_timeline_mark(&nobody->time, named, batch->point);
+        ms_fence_timeline_mark(&nobody->time, named, batch->point);
     }
     ms_unlock(&ms_streams_lock);
     return batch != NULL;
 }
 
-bool ms_cross_flow_ends(struct ms_stream *stream, struct ms_flow *flow)
+bool ms_cross_free_arena_ends(struct ms_stream *stream, struct ms_stream_arena *arena)
 {
-    struct ms_batch *batch = batch_for(stream);
+    struct ms_cross_batch *batch = batch_for(stream);
     if (!batch)
         return false;
-    batch->flow = flow;
-    batch->point = ms_timeline_point(&stream->time);
+    batch->arena = arena;
+    batch->point = ms_fence_timeline_point(&stream->time);
     return true;
 }
 
-void ms_cross_stream_ends(struct ms_stream *stream)
+void ms_cross_free_stream_ends(struct ms_stream *stream)
 {
     if (!stream->batches && !stream->returning)
-        ms_timeline_end(&stream->time, false);
-    else if (ms_timeline_latest(&stream->time) > ms_timeline_covered(&stream->time))
+        ms_fence_timeline_end(&stream->time, false);
+    else if (ms_fence_timeline_latest(&stream->time) > ms_fence_timeline_covered(&stream->time))
         ms_stream_mark(stream);
-    ms_timeline_close(&stream->time);
+    ms_fence_timeline_close(&stream->time);
 }
 
-void ms_cross_stream_died(struct ms_stream *stream)
+void ms_cross_free_stream_died(struct ms_stream *stream)
 {
-    ms_timeline_end(&stream->time, true);
+    ms_fence_timeline_end(&stream->time, true);
     finish_reached(stream);
 }
 
 /* What the stream has freed so far is over when all that it has now is. */
 static bool settle(struct ms_stream *stream)
 {
-    ms_timeline_look(&stream->time);
+    ms_fence_timeline_look(&stream->time);
     bool any = finish_reached(stream);
-    const struct ms_batch *batch = stream->batches;
-    if (!batch || batch->point <= ms_timeline_covered(&stream->time) ||
+    const struct ms_cross_batch *batch = stream->batches;
+    if (!batch || batch->point <= ms_fence_timeline_covered(&stream->time) ||
         !(ms_stream_mark(stream) || mark_over_context(stream)))
         return any;
-    ms_timeline_look(&stream->time);
+    ms_fence_timeline_look(&stream->time);
     return finish_reached(stream) || any;
 }
 
-bool ms_cross_collect(void)
+bool ms_cross_free_collect(void)
 {
     bool any = false;
-    if (MS_LIKELY(!ms_cross_pending()))
+    if (MS_LIKELY(!ms_cross_free_pending()))
         return false;
     ms_lock(&ms_streams_lock);
     for (struct ms_stream *stream = first, *next; stream; stream = next) {
@@ -273,57 +274,58 @@ bool ms_cross_collect(void)
 
 /* --- before it is over ---------------------------------------------------------------------------------- */
 
-static struct ms_slot *remove_item(struct ms_batch *batch, uint32_t i)
+static struct ms_slot *remove_item(struct ms_cross_batch *batch, uint32_t i)
 {
     struct ms_slot *slot = batch->items[i];
     batch->items[i] = batch->items[--batch->count];
-    batch->bytes -= slot->run->slot_bytes;
+    batch->bytes -= slot->extent->slot_bytes;
     if (!batch->count)
         unlink_batch(batch);
     return slot;
 }
 
-static bool fits(const struct ms_slot *slot, const struct ms_flow *flow, const struct ms_request *request,
-                 uint64_t most)
+static bool fits(const struct ms_slot *slot, const struct ms_stream_arena *arena,
+                 const struct ms_request *request, uint64_t most)
 {
-    const struct ms_segment *segment = slot->run->segment;
-    const struct ms_flow *home = segment->heap->flow;
-    if (home->pool != flow->pool || segment->release || slot->run->slot_bytes < request->granted ||
-        slot->run->slot_bytes > most)
+    const struct ms_segment *segment = slot->extent->segment;
+    const struct ms_stream_arena *home = segment->heap->arena;
+    if (home->pool != arena->pool || segment->release || slot->extent->slot_bytes < request->granted ||
+        slot->extent->slot_bytes > most)
         return false;
-    return !request->single || atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE;
+    return !request->single ||
+           atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_DEDICATED;
 }
 
 /* The best so far, and where it is. */
 struct found {
-    struct ms_batch *batch;
+    struct ms_cross_batch *batch;
     uint32_t at;
     uint64_t most;
 };
 
-static void look_in(struct ms_batch *batch, const struct ms_flow *flow, const struct ms_request *request,
-                    struct found *best)
+static void look_in(struct ms_cross_batch *batch, const struct ms_stream_arena *arena,
+                    const struct ms_request *request, struct found *best)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct ms_slot *slot = batch->items[i];
-        if (fits(slot, flow, request, best->most) && (!best->batch || slot->run->slot_bytes < best->most))
-            *best = (struct found){batch, i, slot->run->slot_bytes};
+        if (fits(slot, arena, request, best->most) && (!best->batch || slot->extent->slot_bytes < best->most))
+            *best = (struct found){batch, i, slot->extent->slot_bytes};
     }
 }
 
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
-                              bool of_others)
+struct ms_slot *ms_cross_free_take(struct ms_stream_arena *arena, const struct ms_request *request,
+                                   uint64_t most, bool of_others)
 {
     struct found best = {.most = most};
     struct ms_slot *slot = NULL;
-    if (MS_LIKELY(!ms_cross_pending()))
+    if (MS_LIKELY(!ms_cross_free_pending()))
         return NULL;
     ms_lock(&ms_streams_lock);
-    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
     for (struct ms_stream *each = stream ? first : NULL; each; each = each->next_waiting) {
-        for (struct ms_batch *batch = each->batches; batch; batch = batch->next) {
+        for (struct ms_cross_batch *batch = each->batches; batch; batch = batch->next) {
             if (of_others ? each != stream && batch->exact : each == stream)
-                look_in(batch, flow, request, &best);
+                look_in(batch, arena, request, &best);
         }
     }
     if (best.batch && (!of_others || ms_wait_order(stream, &best.batch->stream->time, best.batch->point))) {
@@ -334,7 +336,7 @@ struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *req
     return slot;
 }
 
-void ms_cross_reset(void)
+void ms_cross_free_reset(void)
 {
     first = NULL;
     records.spare = NULL;

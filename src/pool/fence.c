@@ -26,15 +26,15 @@ bool ms_fence_pending(struct ms_heap *heap)
 
 int ms_fence_look_locked(struct ms_heap *heap)
 {
-    int status = ms_timeline_look(&heap->fence.time);
+    int status = ms_fence_timeline_look(&heap->fence.time);
     ms_segment_judge(heap, status);
-    ms_limbo_retired(heap, ms_timeline_reached(&heap->fence.time));
+    ms_pending_retired(heap, ms_fence_timeline_reached(&heap->fence.time));
     return status;
 }
 
 int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto)
 {
-    int status = ms_timeline_mark(&heap->fence.time, stream, upto);
+    int status = ms_fence_timeline_mark(&heap->fence.time, stream, upto);
     ms_segment_judge(heap, status);
     if (status == CUDA_SUCCESS)
         atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
@@ -54,11 +54,11 @@ bool ms_fence_close_locked(struct ms_heap *heap, int *status_p)
     if (ms_fence_captured(heap) ||
         atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
-    uint64_t epoch = ms_limbo_next_epoch(heap);
+    uint64_t epoch = ms_pending_next_epoch(heap);
     *said = mark(heap, epoch);
     if (*said != CUDA_SUCCESS)
         return false;
-    ms_limbo_covered(heap, epoch);
+    ms_pending_covered(heap, epoch);
     ms_lock(&heap->lock);
     ms_budget_fenced(heap);
     ms_unlock(&heap->lock);
@@ -70,7 +70,7 @@ bool ms_fence_close(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* What an event that is under way covers already needs no other. */
-    bool closed = ms_fence_freed(&heap->fence) <= ms_timeline_covered(&fence->time) ||
+    bool closed = ms_fence_freed(&heap->fence) <= ms_fence_timeline_covered(&fence->time) ||
                   ms_fence_close_locked(heap, NULL);
     ms_unlock(&fence->lock);
     return closed;
@@ -80,9 +80,9 @@ bool ms_fence_poll(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
-    uint64_t before = ms_timeline_reached(&fence->time);
+    uint64_t before = ms_fence_timeline_reached(&fence->time);
     ms_fence_look_locked(heap);
-    bool moved = ms_timeline_reached(&fence->time) != before;
+    bool moved = ms_fence_timeline_reached(&fence->time) != before;
     ms_unlock(&fence->lock);
     return moved;
 }
@@ -104,14 +104,14 @@ bool ms_fence_device_idle(struct ms_heap *heap, uint64_t ns)
 {
     (void)ns;
     struct ms_fence *fence = &heap->fence;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     bool idle = false;
     ms_lock(&ms_streams_lock);
     if (!ms_captures_may_be_open()) {
         ms_lock(&fence->lock);
-        ms_visit_begin(&visit, heap->gpu, heap->context);
+        ms_context_scope_begin(&visit, heap->gpu, heap->context);
         idle = !ms_fence_captured(heap) && streams_idle(heap);
-        ms_visit_end(&visit);
+        ms_context_scope_end(&visit);
         ms_unlock(&fence->lock);
     }
     ms_unlock(&ms_streams_lock);
@@ -124,13 +124,13 @@ bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns)
     uint64_t pause = 0;
     ms_lock(&fence->lock);
     bool closed = ms_fence_close_locked(heap, NULL);
-    uint64_t epoch = ms_timeline_covered(&fence->time);
+    uint64_t epoch = ms_fence_timeline_covered(&fence->time);
     if (closed)
         ms_fence_look_locked(heap);
-    bool quiet = closed && ms_timeline_reached(&fence->time) >= epoch;
+    bool quiet = closed && ms_fence_timeline_reached(&fence->time) >= epoch;
     ms_unlock(&fence->lock);
     for (uint64_t begin = ns ? ms_clock_ns() : 0; ns && closed && !quiet && ms_clock_ns() - begin < ns;) {
-        ms_clock_nap_longer(&pause);
+        ms_clock_sleep_longer(&pause);
         ms_fence_poll(heap);
         quiet = ms_fence_done(&heap->fence) >= epoch;
     }
@@ -145,8 +145,8 @@ bool ms_fence_quiet(struct ms_heap *heap)
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch)
 {
     ms_lock(&heap->fence.lock);
-    ms_timeline_reach(&heap->fence.time, epoch);
-    ms_limbo_retired(heap, epoch);
+    ms_fence_timeline_reach(&heap->fence.time, epoch);
+    ms_pending_retired(heap, epoch);
     ms_unlock(&heap->fence.lock);
 }
 
@@ -155,9 +155,9 @@ void ms_fence_forget(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     /* Whatever is still tagged in another thread's hands is of the life before. */
-    ms_limbo_next_epoch(heap);
-    ms_timeline_end(&fence->time, true);
-    ms_limbo_begin(heap);
+    ms_pending_next_epoch(heap);
+    ms_fence_timeline_end(&fence->time, true);
+    ms_pending_begin(heap);
     memset(fence->own, 0, sizeof(fence->own));
     fence->orphaned = 0;
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
@@ -168,7 +168,7 @@ void ms_fence_forget(struct ms_heap *heap)
 uint64_t ms_pool_sync_begin(uint64_t context)
 {
     struct ms_heap *heap = ms_heap_of(context);
-    return heap ? ms_limbo_next_epoch(heap) : 0;
+    return heap ? ms_pending_next_epoch(heap) : 0;
 }
 
 void ms_pool_sync_end(uint64_t context, uint64_t mark, int status)

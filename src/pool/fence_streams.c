@@ -9,7 +9,7 @@
  * whatever the fences are.
  *
  * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be
- * no better, and what was freed stays in limbo until the program itself waits for the context. All under the
+ * no better, and what was freed stays pending until the program itself waits for the context. All under the
  * fence's lock. */
 #include "config.h"
 
@@ -38,11 +38,11 @@ int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
     struct ms_fence *fence = &heap->fence;
     const struct ms_stream *stream = NULL;
     bool unseen = ms_captures_are_unseen();
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     int status = CUDA_SUCCESS;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
-        (unseen && (fence->orphaned > ms_timeline_covered(&fence->time) || any_captures(heap))))
+        (unseen && (fence->orphaned > ms_fence_timeline_covered(&fence->time) || any_captures(heap))))
         status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)
         status = ms_fence_mark(heap, ms_stream_handle(stream), 0);
@@ -50,7 +50,7 @@ int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
         status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (status == CUDA_SUCCESS)
         status = ms_fence_mark(heap, DEFAULT_STREAM, upto);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return status;
 }
 

@@ -17,7 +17,7 @@ static void add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
     sum->reserved_bytes += f->reserved_bytes;
     sum->parts.requested += f->parts.requested;
     sum->parts.rounding += f->parts.rounding;
-    sum->parts.limbo += f->parts.limbo;
+    sum->parts.pending += f->parts.pending;
     sum->parts.cached += f->parts.cached;
     sum->parts.stranded += f->parts.stranded;
     sum->parts.pinned += f->parts.pinned;
@@ -47,9 +47,9 @@ static uint64_t unused_bytes(struct ms_heap *heap)
             unused += ms_backing_unused_bytes(heap);
             continue;
         }
-        for (struct ms_run *run = segment->first; run && !used; run = run->after) {
-            for (uint32_t i = 0; !run->free && i < ms_run_slot_count(run) && !used; i++) {
-                enum ms_slot_state state = ms_slot_state(ms_run_slot(run, i));
+        for (struct ms_extent *extent = segment->first; extent && !used; extent = extent->after) {
+            for (uint32_t i = 0; !extent->free && i < ms_extent_slot_count(extent) && !used; i++) {
+                enum ms_slot_state state = ms_slot_state(ms_extent_slot(extent, i));
                 used = state != MS_SLOT_FREE && state != MS_SLOT_READY;
             }
         }
@@ -74,7 +74,7 @@ static void fit(struct ms_pool_parts *p, uint64_t reserved)
     at_most(&p->requested, &left);
     at_most(&p->rounding, &left);
     at_most(&p->pinned, &left);
-    at_most(&p->limbo, &left);
+    at_most(&p->pending, &left);
     at_most(&p->cached, &left);
     p->stranded = left;
 }
@@ -84,8 +84,8 @@ static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
 {
     struct ms_live live = ms_heap_live(heap);
     *p = (struct ms_pool_parts){.requested = live.requested, .rounding = live.granted - live.requested};
-    p->limbo = ms_lease_settle(&heap->cache, ms_stop_done(heap)) +
-               atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
+    p->pending = ms_tcache_settle(&heap->cache, ms_stop_done(heap)) +
+                 atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
     p->cached = exact
                     ? unused_bytes(heap)
@@ -100,12 +100,12 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
                                   .peak_reserved_bytes = heap->peak_reserved_bytes};
     f->peak_parts = heap->peak_parts;
     parts_of(heap, &f->parts, exact);
-    for (int i = 0; i < MS_LEASES; i++) {
-        const struct ms_lease *lease = &heap->cache.leases[i];
-        f->served_allocs += atomic_load_explicit(&lease->allocs, memory_order_relaxed);
-        f->served_frees += atomic_load_explicit(&lease->frees, memory_order_relaxed);
+    for (int i = 0; i < MS_TCACHES; i++) {
+        const struct ms_tcache *tcache = &heap->cache.tcaches[i];
+        f->served_allocs += atomic_load_explicit(&tcache->allocs, memory_order_relaxed);
+        f->served_frees += atomic_load_explicit(&tcache->frees, memory_order_relaxed);
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
-            f->hits[tier] += atomic_load_explicit(&lease->hits[tier], memory_order_relaxed);
+            f->hits[tier] += atomic_load_explicit(&tcache->hits[tier], memory_order_relaxed);
     }
     f->misses = atomic_load_explicit(&heap->misses, memory_order_relaxed);
     f->limbo_waits = atomic_load_explicit(&heap->limbo_waits, memory_order_relaxed);
@@ -114,7 +114,7 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
     f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
     f->vendor_ns = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
     f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
-    f->largest_free_bytes = ms_run_largest(&heap->extents);
+    f->largest_free_bytes = ms_extent_largest(&heap->extents);
     /* Pages can be put together. */
     uint64_t pages = ms_backing_free_bytes(heap);
     if (pages > f->largest_free_bytes)
@@ -151,7 +151,7 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
         ms_heap_unlock_all(heap);
         add(sum, &f);
     }
-    ms_foreign_add_figures(device, sum);
+    ms_external_add_figures(device, sum);
     if (sum->reserved_bytes > sum->peak_reserved_bytes) { /* the growth is still to be told */
         sum->peak_reserved_bytes = sum->reserved_bytes;
         sum->peak_parts = sum->parts;
@@ -241,7 +241,7 @@ void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
     ms_heap_unlock_all(heap);
 }
 
-void ms_figures_bury(struct ms_heap *heap)
+void ms_figures_retire(struct ms_heap *heap)
 {
     struct ms_pool_figures f;
     figures_of(heap, &f, false);
@@ -284,16 +284,16 @@ uint64_t ms_pool_reclaimable(int device)
 {
     uint64_t bytes = 0;
     struct ms_heap *heap;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
         if (ms_fence_pending(heap) && ms_fence_close(heap))
             ms_fence_poll(heap);
-        ms_lease_flush(&heap->cache);
+        ms_tcache_flush(&heap->cache);
         ms_lock(&heap->lock);
         bytes += heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
         ms_unlock(&heap->lock);
         ms_heap_leave(heap);
     }
-    return bytes + ms_foreign_idle_bytes(device);
+    return bytes + ms_external_idle_bytes(device);
 }
 
 uint64_t ms_pool_room(int device)

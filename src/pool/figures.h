@@ -16,9 +16,9 @@ void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
 /** What was reserved on the device at most. */
 uint64_t ms_figures_peak(int device);
-/** The vendor gave memory for `request`, whose block the calling thread has got and no lease counts yet: in
- * the figures of this moment, of which the peak may be one, it counts as requested. Until ms_figures_arrived
- * of the same thread. */
+/** The vendor gave memory for `request`, whose block the calling thread has got and no thread cache counts
+ * yet: in the figures of this moment, of which the peak may be one, it counts as requested. Until
+ * ms_figures_arrived of the same thread. */
 void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request);
 /** The block is about to be counted, or came to nothing. Nothing to do where nothing grew. */
 void ms_figures_arrived(void);
@@ -28,7 +28,7 @@ extern struct ms_lock ms_figures_lock;
 /** The observer hears of a segment that came or went. No lock held. */
 void ms_figures_tell(const struct ms_pool_segment *segment, bool added);
 /** What a heap did stays counted when its context is gone. All locks of the heap held. */
-void ms_figures_bury(struct ms_heap *heap);
+void ms_figures_retire(struct ms_heap *heap);
 /** Those of one heap. */
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);
 

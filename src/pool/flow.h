@@ -12,23 +12,23 @@
 #include "pool/internal.h"
 #include "pool/stream.h"
 
-enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_BATCH_ITEMS = 60 };
+enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_CROSS_BATCH_ITEMS = 60 };
 
 #define MS_STREAM_OURS UINT64_MAX /* the identity of a stream that memshim made */
 
-struct ms_flow;
-struct ms_batch;
+struct ms_stream_arena;
+struct ms_cross_batch;
 
-/** What is counted of a flow. */
-enum ms_flow_count {
-    MS_FLOW_HITS,
-    MS_FLOW_MISSES = MS_FLOW_HITS + MS_TIER_COUNT,
-    MS_FLOW_LIMBO_WAITS,
-    MS_FLOW_TRIMS,
-    MS_FLOW_CROSSED,
-    MS_FLOW_BORROWED,
-    MS_FLOW_WAITED,
-    MS_FLOW_COUNTS
+/** What is counted of a stream arena. */
+enum ms_stream_arena_count {
+    MS_STREAM_ARENA_HITS,
+    MS_STREAM_ARENA_MISSES = MS_STREAM_ARENA_HITS + MS_TIER_COUNT,
+    MS_STREAM_ARENA_PENDING_WAITS,
+    MS_STREAM_ARENA_TRIMS,
+    MS_STREAM_ARENA_CROSSED,
+    MS_STREAM_ARENA_STOLEN,
+    MS_STREAM_ARENA_WAITED,
+    MS_STREAM_ARENA_COUNTS
 };
 
 struct ms_stream {
@@ -36,12 +36,12 @@ struct ms_stream {
     _Atomic uint64_t id;     /* 0: the driver has not been asked yet, nor for the device */
     int device;
     uint32_t thread; /* of a thread's own stream */
-    struct ms_timeline time;
-    struct ms_flow *_Atomic flows;
-    struct ms_batch *batches, **batches_end, *latest; /* what waits for it: see cross.c */
-    struct ms_stream *next_waiting;                   /* of those for which something waits */
-    uint64_t returning;                               /* bytes on their way to the device, see returns.c */
-    int returns_to;                                   /* ... that they are of */
+    struct ms_fence_timeline time;
+    struct ms_stream_arena *_Atomic arenas;
+    struct ms_cross_batch *batches, **batches_end, *latest; /* what waits for it: see cross.c */
+    struct ms_stream *next_waiting;                         /* of those for which something waits */
+    uint64_t returning; /* bytes on their way to the device, see returns.c */
+    int returns_to;     /* ... that they are of */
     struct ms_stream *next_returning;
     struct ms_stream *_Atomic next; /* in its bucket */
     struct ms_stream *next_of_all;
@@ -62,7 +62,7 @@ struct ms_mempool {
     _Atomic uint64_t freed;  /* given back to it, and perhaps not by it */
     _Atomic uint64_t held;   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
-    struct ms_flow *_Atomic flows;
+    struct ms_stream_arena *_Atomic arenas;
     /* flow_grow.c: what is known of how the driver takes memory for it. */
     _Atomic bool tried;
     _Atomic uint64_t unit;               /* what it takes for little; 0: not known, or no more than a page */
@@ -70,47 +70,47 @@ struct ms_mempool {
     _Atomic bool padded;                 /* the driver does not begin its memory on pages */
 };
 
-/** A flow without a stream belongs to nobody until `over`, and then to whoever comes first. */
-struct ms_flow {
+/** A stream arena without a stream belongs to nobody until `over`, and then to whoever comes first. */
+struct ms_stream_arena {
     struct ms_heap *heap;
     struct ms_mempool *_Atomic pool;
     struct ms_stream *_Atomic stream;
-    _Atomic uint64_t latest;            /* the identity of the stream that had it last */
-    _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other flows */
-    _Atomic uint64_t waited;            /* blocks that its stream waits for on the device */
+    _Atomic uint64_t latest;          /* the identity of the stream that had it last */
+    _Atomic uint64_t crossed, stolen; /* frees on other streams; blocks of other stream arenas */
+    _Atomic uint64_t waited;          /* blocks that its stream waits for on the device */
     /* flow_hoard.c: what other streams were given anew while as much lay idle here, and the most of it that
      * lay here at one of those times */
     _Atomic uint64_t grown_beside, hoarded;
-    _Atomic uint64_t before[MS_FLOW_COUNTS]; /* what all that was when it became this pool's */
-    struct ms_waits *_Atomic waits;          /* NULL: its frees are not marked */
-    bool over;                               /* nothing is under way in its memory */
-    _Atomic bool idle;                       /* ... in what is being given back just now */
+    _Atomic uint64_t before[MS_STREAM_ARENA_COUNTS]; /* what all that was when it became this pool's */
+    struct ms_waits *_Atomic waits;                  /* NULL: its frees are not marked */
+    bool over;                                       /* nothing is under way in its memory */
+    _Atomic bool idle;                               /* ... in what is being given back just now */
     _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
-    struct ms_flow *_Atomic next_of_stream, *_Atomic next_of_pool;
+    struct ms_stream_arena *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
 
-/** The first of its flows; the rest by `next_of_pool`. */
-static inline struct ms_flow *ms_mempool_flows(const struct ms_mempool *pool)
+/** The first of its stream arenas; the rest by `next_of_pool`. */
+static inline struct ms_stream_arena *ms_mempool_arenas(const struct ms_mempool *pool)
 {
-    return atomic_load_explicit(&pool->flows, memory_order_acquire);
+    return atomic_load_explicit(&pool->arenas, memory_order_acquire);
 }
 
 /** What is free, or nobody's, as soon as a point is reached. */
-struct ms_batch {
-    struct ms_batch *next, **link; /* of its stream's, points rising */
+struct ms_cross_batch {
+    struct ms_cross_batch *next, **link; /* of its stream's, points rising */
     struct ms_stream *stream;
-    uint64_t point;       /* of the latest of its frees */
-    struct ms_flow *flow; /* of a stream that ended */
-    bool exact;           /* its mark was recorded right behind the free of all that is in it */
+    uint64_t point;                /* of the latest of its frees */
+    struct ms_stream_arena *arena; /* of a stream that ended */
+    bool exact;                    /* its mark was recorded right behind the free of all that is in it */
     uint64_t bytes;
     uint32_t count;
-    struct ms_slot *items[MS_BATCH_ITEMS];
+    struct ms_slot *items[MS_CROSS_BATCH_ITEMS];
 };
 
 /* flow_hoard.c */
-/** Another growth of this flow's, for a block of so many bytes: what of that lay idle with other streams of
- * its pool. With no lock held. */
-void ms_flow_note_hoards(const struct ms_flow *asking, uint64_t bytes);
+/** Another growth of this stream arena's, for a block of so many bytes: what of that lay idle with other
+ * streams of its pool. With no lock held. */
+void ms_stream_arena_note_idle_held(const struct ms_stream_arena *asking, uint64_t bytes);
 
 /* stream.c */
 extern struct ms_lock ms_streams_lock;
@@ -158,75 +158,77 @@ struct ms_mempool *ms_mempool_at(uint32_t index);
 void ms_mempool_reset(void);
 
 /* flow.c */
-/** Lock held: the stream ends; its flows belong to nobody, and to anybody when its work is over. */
-void ms_flow_orphan_all(struct ms_stream *stream, bool over);
+/** Lock held: the stream ends; its stream arenas belong to nobody, and to anybody when its work is over. */
+void ms_stream_arena_detach_all(struct ms_stream *stream, bool over);
 /** A block went, by whatever way; without a lock. */
-void ms_flow_count_free(struct ms_flow *flow, uint64_t requested);
+void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requested);
 
 /* flow_figures.c */
-/** The flow, of a pool that was destroyed, is to be another's, which begins with nothing. Lock held. */
-void ms_flow_bury_figures(struct ms_flow *flow);
-void ms_flow_figures_reset(void);
+/** The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock
+ * held. */
+void ms_stream_arena_retire_figures(struct ms_stream_arena *arena);
+void ms_stream_arena_figures_reset(void);
 
 /* cross.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */
-void ms_cross_later(struct ms_stream *stream, const struct ms_pool_block *block);
-/** The flow waits for the end of what its stream has to do, which ends. False without memory for that: it
- * waits for ever. Then the end, behind all its flows. */
-bool ms_cross_flow_ends(struct ms_stream *stream, struct ms_flow *flow);
-void ms_cross_stream_ends(struct ms_stream *stream);
+void ms_cross_free_later(struct ms_stream *stream, const struct ms_pool_block *block);
+/** The stream arena waits for the end of what its stream has to do, which ends. False without memory for
+ * that: it waits for ever. Then the end, behind all its stream arenas. */
+bool ms_cross_free_arena_ends(struct ms_stream *stream, struct ms_stream_arena *arena);
+void ms_cross_free_stream_ends(struct ms_stream *stream);
 /** The stream is gone with its context: everything is over. */
-void ms_cross_stream_died(struct ms_stream *stream);
+void ms_cross_free_stream_died(struct ms_stream *stream);
 /** Looks at all events, and closes what is open where that can be done. Returns whether anything went home.
  * Without the lock. */
-bool ms_cross_collect(void);
+bool ms_cross_free_collect(void);
 /** Whether anything waits. */
-bool ms_cross_pending(void);
-void ms_cross_reset(void);
-/** Whether nothing is under way in the context of the flow's stream; false if that cannot be told. Takes the
- * lock. */
-bool ms_cross_context_is_idle(const struct ms_flow *flow);
+bool ms_cross_free_pending(void);
+void ms_cross_free_reset(void);
+/** Whether nothing is under way in the context of the stream arena's stream; false if that cannot be told.
+ * Takes the lock. */
+bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena);
 
 /* flow_grow.c: no lock held. */
 /** A block of memory that the driver's pool gives; NULL with its status. */
-struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+struct ms_slot *ms_stream_arena_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 /** What the driver's pool has of the device, and what of it it counts as used; false if it does not say. */
 bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p);
 /** What the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 
-/** A block of up to `most` bytes for the request that waits for an event: what the flow's own stream freed;
- * or what others did, and the stream is made to wait. NULL if there is none. Without the lock. */
-struct ms_slot *ms_cross_take(struct ms_flow *flow, const struct ms_request *request, uint64_t most,
-                              bool of_others);
+/** A block of up to `most` bytes for the request that waits for an event: what the stream arena's own stream
+ * freed; or what others did, and the stream is made to wait. NULL if there is none. Without the lock. */
+struct ms_slot *ms_cross_free_take(struct ms_stream_arena *arena, const struct ms_request *request,
+                                   uint64_t most, bool of_others);
 
 /* flow_wait.c: lock held, but where it says otherwise. */
 /** The device may be getting short: from now on others may wait for frees. Without the lock. */
-void ms_wait_weigh(struct ms_flow *flow);
-/** The flow has a stream, the work of the one before being over. */
-void ms_wait_bound(struct ms_flow *flow);
-/** Before a block of a flow whose frees are marked is anybody's again; after the driver gave a segment.
- * Without the lock. */
-void ms_wait_note_free(struct ms_flow *flow, const struct ms_pool_block *block);
-void ms_wait_note_growth(struct ms_flow *flow, uint64_t address, uint64_t bytes);
+void ms_wait_weigh(struct ms_stream_arena *arena);
+/** The stream arena has a stream, the work of the one before being over. */
+void ms_wait_bound(struct ms_stream_arena *arena);
+/** Before a block of a stream arena whose frees are marked is anybody's again; after the driver gave a
+ * segment. Without the lock. */
+void ms_wait_note_free(struct ms_stream_arena *arena, const struct ms_pool_block *block);
+void ms_wait_note_growth(struct ms_stream_arena *arena, uint64_t address, uint64_t bytes);
 /** Whether what lies there is known to be free for everybody. */
-bool ms_wait_is_over(const struct ms_flow *flow, uint64_t begin, uint64_t end);
+bool ms_wait_is_over(const struct ms_stream_arena *arena, uint64_t begin, uint64_t end);
 /** The stream waits on the device for the point, which has to be exact; not for one that is reached. */
-bool ms_wait_order(struct ms_stream *stream, struct ms_timeline *time, uint64_t point);
+bool ms_wait_order(struct ms_stream *stream, struct ms_fence_timeline *time, uint64_t point);
 /** When the driver has no more memory: a block behind what still uses it, as far as the pool's rules allow.
  * Without the lock. */
-struct ms_slot *ms_wait_take(struct ms_flow *flow, const struct ms_request *request);
+struct ms_slot *ms_wait_take(struct ms_stream_arena *arena, const struct ms_request *request);
 
 /* flow_move.c */
-/** What is vacant in a flow, and will do for the request, is the other's from now on: false if there is
- * nothing, or something is under way there. No lock held. */
-bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_request *request);
+/** What is vacant in a stream arena, and will do for the request, is the other's from now on: false if there
+ * is nothing, or something is under way there. No lock held. */
+bool ms_stream_arena_move(struct ms_stream_arena *from, struct ms_stream_arena *to,
+                          const struct ms_request *request);
 
 /* flow_give.c */
-/** Whether nothing is under way in the flow's memory: by an event, or because nobody has it. The streams'
- * lock held. */
-bool ms_flow_is_idle(struct ms_flow *flow);
-/** Gives back what is vacant in the flows of a pool, up to `bytes` or a little more. No lock held. */
-uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes);
+/** Whether nothing is under way in the stream arena's memory: by an event, or because nobody has it. The
+ * streams' lock held. */
+bool ms_stream_arena_is_idle(struct ms_stream_arena *arena);
+/** Gives back what is vacant in the stream arenas of a pool, up to `bytes` or a little more. No lock held. */
+uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* flow_give.c - what is vacant in the flows of a pool, and goes back to the driver.
+/* flow_give.c - what is vacant in the stream arenas of a pool, and goes back to the driver.
  *
  * It goes if nothing is under way in it after it was set aside, by an event or because nobody has it: where
  * the driver gave it to another stream, and made that one wait, the wait would be for what was issued up to
@@ -10,14 +10,15 @@
 #include "pool/internal.h"
 #include "pool/returns.h"
 
-bool ms_flow_is_idle(struct ms_flow *flow)
+bool ms_stream_arena_is_idle(struct ms_stream_arena *arena)
 {
-    struct ms_stream *stream = atomic_load_explicit(&flow->stream, memory_order_relaxed);
+    struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
     if (!stream)
-        return flow->over;
-    uint64_t point = ms_timeline_point(&stream->time);
-    bool done = ms_stream_mark(stream) && ms_timeline_is_reached(&stream->time, point, MS_FLOW_LOOK_NS);
-    ms_timeline_take_back(&stream->time, point);
+        return arena->over;
+    uint64_t point = ms_fence_timeline_point(&stream->time);
+    bool done =
+        ms_stream_mark(stream) && ms_fence_timeline_is_reached(&stream->time, point, MS_STREAM_ARENA_LOOK_NS);
+    ms_fence_timeline_take_back(&stream->time, point);
     return done;
 }
 
@@ -25,9 +26,9 @@ bool ms_flow_is_idle(struct ms_flow *flow)
  * program's pool: what is free there the driver would have unmapped as well. */
 static void forget_captured(struct ms_mempool *pool)
 {
-    struct ms_flow *flow = ms_mempool_flows(pool);
-    for (; flow; flow = flow->next_of_pool)
-        ms_captured_forget(flow->heap);
+    struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+    for (; arena; arena = arena->next_of_pool)
+        ms_captured_forget(arena->heap);
 }
 
 /* What is vacant, the largest first, linked by `leaving_next`; from here on no request finds it. */
@@ -47,63 +48,64 @@ static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
         all = segment;
     }
     if (all)
-        ms_returns_begin(heap->device);
+        ms_driver_frees_begin(heap->device);
     ms_unlock(&heap->lock);
     return all;
 }
 
-static bool nothing_under_way(struct ms_flow *flow)
+static bool nothing_under_way(struct ms_stream_arena *arena)
 {
     ms_lock(&ms_streams_lock);
-    bool idle = ms_flow_is_idle(flow);
+    bool idle = ms_stream_arena_is_idle(arena);
     ms_unlock(&ms_streams_lock);
-    return idle || ms_cross_context_is_idle(flow);
+    return idle || ms_cross_free_context_is_idle(arena);
 }
 
-static uint64_t give_back(struct ms_flow *flow, uint64_t bytes)
+static uint64_t give_back(struct ms_stream_arena *arena, uint64_t bytes)
 {
     uint64_t given = 0;
-    ms_lease_flush(&flow->heap->cache);
-    struct ms_segment *segment = detach(flow->heap, bytes), *next;
-    bool any = segment != NULL, idle = any && nothing_under_way(flow);
-    flow->idle = idle;
+    ms_tcache_flush(&arena->heap->cache);
+    struct ms_segment *segment = detach(arena->heap, bytes), *next;
+    bool any = segment != NULL, idle = any && nothing_under_way(arena);
+    arena->idle = idle;
     for (; segment; segment = next) {
         next = segment->leaving_next;
         if (idle)
-            given += ms_segment_return(flow->heap, &segment, 1, true);
+            given += ms_segment_return(arena->heap, &segment, 1, true);
         else
-            ms_segment_attach(flow->heap, segment);
+            ms_segment_attach(arena->heap, segment);
     }
-    flow->idle = false;
+    arena->idle = false;
     if (any)
-        ms_returns_end(flow->heap->device);
+        ms_driver_frees_end(arena->heap->device);
     if (given) {
-        atomic_fetch_add_explicit(&flow->heap->trims, 1, memory_order_relaxed);
-        ms_figures_changed(flow->heap);
+        atomic_fetch_add_explicit(&arena->heap->trims, 1, memory_order_relaxed);
+        ms_figures_changed(arena->heap);
     }
     return given;
 }
 
-uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
+uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes)
 {
     bool gone = !atomic_load_explicit(&pool->handle, memory_order_acquire);
     uint64_t given = 0;
     ms_stream_notice_ends();
-    ms_cross_collect();
+    ms_cross_free_collect();
     if (gone)
         forget_captured(pool);
-    for (struct ms_flow *flow = ms_mempool_flows(pool); flow && given < bytes; flow = flow->next_of_pool) {
-        atomic_fetch_add(&flow->leaving, 1);
-        if (gone && ms_fence_quiet(flow->heap)) { /* nobody will be made to wait */
-            ms_lease_flush(&flow->heap->cache);
-            given += ms_keep_give_back(flow->heap, bytes - given, true);
+    for (struct ms_stream_arena *arena = ms_mempool_arenas(pool); arena && given < bytes;
+         arena = arena->next_of_pool) {
+        atomic_fetch_add(&arena->leaving, 1);
+        if (gone && ms_fence_quiet(arena->heap)) { /* nobody will be made to wait */
+            ms_tcache_flush(&arena->heap->cache);
+            given += ms_keep_give_back(arena->heap, bytes - given, true);
         } else {
-            given += give_back(flow, bytes - given);
+            given += give_back(arena, bytes - given);
         }
-        atomic_fetch_sub(&flow->leaving, 1);
+        atomic_fetch_sub(&arena->leaving, 1);
     }
     if (given)
-        ms_returns_await(pool->device, true, ms_clock_ns() + MS_FLOW_LOOK_NS);
+        ms_driver_frees_await(pool->device, true, ms_clock_ns() + MS_STREAM_ARENA_LOOK_NS);
     return given;
 }
 
@@ -112,12 +114,12 @@ uint64_t ms_flow_give_back(struct ms_mempool *pool, uint64_t bytes)
 uint64_t ms_stream_trim(int device)
 {
     struct ms_mempool *pool;
-    uint64_t given = ms_returns_settle(device);
+    uint64_t given = ms_driver_frees_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device != device)
             continue;
         forget_captured(pool);
-        given += ms_flow_give_back(pool, UINT64_MAX);
+        given += ms_stream_arena_give_back(pool, UINT64_MAX);
         if (atomic_load_explicit(&pool->freed, memory_order_relaxed))
             ms_mempool_trim_to(pool, 0);
     }
@@ -129,12 +131,12 @@ uint64_t ms_stream_reclaimable(int device)
     struct ms_mempool *pool;
     uint64_t bytes = 0;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = ms_mempool_flows(pool);
-        for (; pool->device == device && flow; flow = flow->next_of_pool) {
-            ms_lease_flush(&flow->heap->cache);
-            ms_lock(&flow->heap->lock);
-            bytes += flow->heap->extents.vacant_bytes;
-            ms_unlock(&flow->heap->lock);
+        struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+        for (; pool->device == device && arena; arena = arena->next_of_pool) {
+            ms_tcache_flush(&arena->heap->cache);
+            ms_lock(&arena->heap->lock);
+            bytes += arena->heap->extents.vacant_bytes;
+            ms_unlock(&arena->heap->lock);
         }
     }
     return bytes;
@@ -145,21 +147,21 @@ uint64_t ms_stream_reclaimable(int device)
  * asked for, and less by what stays here. */
 static void settle(struct ms_mempool *pool, uint64_t *left_p)
 {
-    struct ms_flow *flow = ms_mempool_flows(pool);
+    struct ms_stream_arena *arena = ms_mempool_arenas(pool);
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed),
              keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
-    if (flow && !handle && held > used)
-        ms_flow_give_back(pool, UINT64_MAX);
-    if (!flow || !handle)
+    if (arena && !handle && held > used)
+        ms_stream_arena_give_back(pool, UINT64_MAX);
+    if (!arena || !handle)
         return;
     if (held <= used || held - used <= keep)
         return;
     if (*left_p == UINT64_MAX)
         *left_p = ms_keep_left(pool->device);
     keep = keep > *left_p ? keep : *left_p;
-    if (held - used > keep && ms_flow_give_back(pool, held - used - keep))
+    if (held - used > keep && ms_stream_arena_give_back(pool, held - used - keep))
         ms_mempool_trim_to(pool, used + keep);
     *left_p -= ms_least(*left_p, ms_least(held - used, keep));
 }
@@ -168,7 +170,7 @@ void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
 {
     struct ms_mempool *pool;
     uint64_t left = UINT64_MAX;
-    ms_returns_settle(device);
+    ms_driver_frees_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device && pool->gpu == gpu)
             settle(pool, &left);

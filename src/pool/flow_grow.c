@@ -1,8 +1,9 @@
-/* flow_grow.c - how much is asked of the driver's pool when a flow has to grow, and what goes back before.
+/* flow_grow.c - how much is asked of the driver's pool when a stream arena has to grow, and what goes back
+ * before.
  *
  * The driver's pool takes memory of the device in units of its own, and what of a unit nobody asks for lies
- * idle. So a flow asks for parts of a unit that grow with what it has, up to a whole one, and for what is
- * longer in just its length: what that leaves of its last unit the driver begins the next request in,
+ * idle. So a stream arena asks for parts of a unit that grow with what it has, up to a whole one, and for
+ * what is longer in just its length: what that leaves of its last unit the driver begins the next request in,
  * whatever its length. How long a unit is, the driver's own figure tells: what its pool has before a page was
  * asked for, and what it has then. A pool's streams share units through the driver, which knows what of them
  * nobody ever had.
@@ -15,10 +16,10 @@
 #include "pool/flow.h"
 #include "pool/returns.h"
 
-static bool is_alone(const struct ms_flow *flow)
+static bool is_alone(const struct ms_stream_arena *arena)
 {
-    const struct ms_mempool *pool = flow->pool;
-    return !flow->next_of_pool && ms_mempool_flows(pool) == flow;
+    const struct ms_mempool *pool = arena->pool;
+    return !arena->next_of_pool && ms_mempool_arenas(pool) == arena;
 }
 
 /* --- what the driver does ------------------------------------------------------------------------------- */
@@ -27,11 +28,11 @@ static bool figure(const struct ms_mempool *pool, CUmemPool_attribute attribute,
 {
     cuuint64_t bytes = 0;
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    struct ms_visit visit;
-    ms_visit_begin(&visit, pool->gpu, 0);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, pool->gpu, 0);
     bool known = handle && pool->gpu->mem_pool_get_attribute &&
                  pool->gpu->mem_pool_get_attribute(handle, attribute, &bytes) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     *bytes_p = bytes;
     return known;
 }
@@ -60,7 +61,7 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
  * it did. */
 static bool try_with(struct ms_heap *heap)
 {
-    struct ms_mempool *pool = heap->flow->pool;
+    struct ms_mempool *pool = heap->arena->pool;
     uint64_t before, used = 0;
     int status;
     struct ms_segment *page = figure(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &before) &&
@@ -72,24 +73,24 @@ static bool try_with(struct ms_heap *heap)
     ms_vacant_remove(&heap->extents, page); /* nobody else takes it meanwhile */
     ms_unlock(&heap->lock);
     uint64_t after = ms_mempool_reserved(pool), unit = after > before ? after - before : used ? 0 : before;
-    bool known = unit >= 2 * MS_PAGE_BYTES && unit <= MS_FLOW_UNIT_MOST_BYTES, idle = false;
+    bool known = unit >= 2 * MS_PAGE_BYTES && unit <= MS_STREAM_ARENA_UNIT_MOST_BYTES, idle = false;
     if (known) {
         atomic_store_explicit(&pool->unit, unit, memory_order_release);
         ms_lock(&ms_streams_lock);
-        idle = ms_flow_is_idle(heap->flow);
+        idle = ms_stream_arena_is_idle(heap->arena);
         ms_unlock(&ms_streams_lock);
     }
     ms_lock(&heap->lock);
     if (idle) {
         ms_segment_unlink(heap, page);
-        ms_returns_begin(heap->device);
+        ms_driver_frees_begin(heap->device);
     } else {
         ms_vacant_put(&heap->extents, page);
     }
     ms_unlock(&heap->lock);
     if (idle) {
         ms_segment_return(heap, &page, 1, true);
-        ms_returns_end(heap->device);
+        ms_driver_frees_end(heap->device);
     }
     return !idle;
 }
@@ -105,17 +106,18 @@ static bool try_a_page(struct ms_heap *heap)
 
 /* --- asking --------------------------------------------------------------------------------------------- */
 
-/* How much a flow should grow by: beside other streams, of which each may need little, no more than it must.
- * What the driver has left of units that it took already is not exceeded for more than what is needed. */
-static uint64_t wanted(const struct ms_flow *flow, const struct ms_request *request, uint64_t has)
+/* How much a stream arena should grow by: beside other streams, of which each may need little, no more than
+ * it must. What the driver has left of units that it took already is not exceeded for more than what is
+ * needed. */
+static uint64_t wanted(const struct ms_stream_arena *arena, const struct ms_request *request, uint64_t has)
 {
-    const struct ms_mempool *pool = flow->pool;
+    const struct ms_mempool *pool = arena->pool;
     uint64_t least = ms_request_pages(request),
              unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
-    if (request->single || !unit || least >= unit || !is_alone(flow) || ms_heap_left(flow->heap) < unit)
+    if (request->single || !unit || least >= unit || !is_alone(arena) || ms_heap_left(arena->heap) < unit)
         return least;
     /* as much again as it has, so that a stream that needs little holds little */
-    uint64_t more = ms_round_up(has ? has : unit / MS_FLOW_PIECE_SHARE, MS_PAGE_BYTES),
+    uint64_t more = ms_round_up(has ? has : unit / MS_STREAM_ARENA_PIECE_SHARE, MS_PAGE_BYTES),
              idle = idle_in_driver(pool) / MS_PAGE_BYTES * MS_PAGE_BYTES;
     if (more > unit)
         more = unit;
@@ -131,35 +133,36 @@ static uint64_t over(const struct ms_mempool *pool, uint64_t bytes, uint64_t kee
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,
              allowed = atomic_load_explicit(&pool->held_peak, memory_order_relaxed),
              used = atomic_load_explicit(&pool->used, memory_order_relaxed) + bytes,
-             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / MS_FLOW_HABIT_SHARE,
-             slack = used / MS_FLOW_SHARE + (habit < keep ? habit : keep);
+             habit = atomic_load_explicit(&pool->churned, memory_order_relaxed) / MS_STREAM_ARENA_HABIT_SHARE,
+             slack = used / MS_STREAM_ARENA_SHARE + (habit < keep ? habit : keep);
     if (allowed < used + slack)
         allowed = used + slack;
     if (held <= allowed)
         return 0;
-    return held - allowed > MS_FLOW_MERGED * bytes ? held - allowed : MS_FLOW_MERGED * bytes;
+    return held - allowed > MS_STREAM_ARENA_MERGED * bytes ? held - allowed : MS_STREAM_ARENA_MERGED * bytes;
 }
 
-struct ms_slot *ms_flow_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
+struct ms_slot *ms_stream_arena_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p)
 {
-    struct ms_mempool *pool = heap->flow->pool;
+    struct ms_mempool *pool = heap->arena->pool;
     uint64_t least = ms_request_pages(request);
     struct ms_slot *slot;
     if (MS_UNLIKELY(!atomic_exchange_explicit(&pool->tried, true, memory_order_relaxed)) &&
-        !request->single && try_a_page(heap) && (slot = ms_ladder_from_heap(heap, request)) != NULL)
+        !request->single && try_a_page(heap) && (slot = ms_fallback_from_heap(heap, request)) != NULL)
         return slot;
     ms_lock(&heap->lock);
     uint64_t has = heap->reserved_bytes;
     ms_unlock(&heap->lock);
-    uint64_t bytes = wanted(heap->flow, request, has);
+    uint64_t bytes = wanted(heap->arena, request, has);
     uint64_t too_much = over(pool, bytes, heap->keep_bytes);
     if (too_much)
-        atomic_fetch_add_explicit(&pool->churned, ms_flow_give_back(pool, too_much), memory_order_relaxed);
+        atomic_fetch_add_explicit(&pool->churned, ms_stream_arena_give_back(pool, too_much),
+                                  memory_order_relaxed);
     ms_keep_before_followed(heap->device, bytes);
     slot = ms_grow_by(heap, request, bytes, 0, status_p);
     if (!slot && bytes > least && *status_p == CUDA_ERROR_OUT_OF_MEMORY)
         slot = ms_grow_by(heap, request, least, 0, status_p);
     if (slot)
-        ms_flow_note_hoards(heap->flow, least);
+        ms_stream_arena_note_idle_held(heap->arena, least);
     return slot;
 }

@@ -1,10 +1,10 @@
-/* flow_move.c - memory of one stream's flow that becomes another's, whole.
+/* flow_move.c - memory of one stream's stream arena that becomes another's, whole.
  *
  * A stream that is idle may have left much vacant, and the next stream should have that before the driver is
- * asked. A block that is lent belongs to its flow all the same: freed on the other stream it is nobody's
- * until an event is done, so that both take more meanwhile. So what is vacant changes its flow, with all that
- * will be carved of it, if nothing is under way there, and goes on as if the driver had given it to the other
- * stream.
+ * asked. A block that is lent belongs to its stream arena all the same: freed on the other stream it is
+ * nobody's until an event is done, so that both take more meanwhile. So what is vacant changes its stream
+ * arena, with all that will be carved of it, if nothing is under way there, and goes on as if the driver had
+ * given it to the other stream.
  *
  * Floor 2, for ladder.c. Takes the streams' lock, and then each heap's by itself; calls of the vendor's
  * are those of an event. What a graph may know stays where it is. Nothing is allocated. */
@@ -12,9 +12,9 @@
 
 #include "pool/flow.h"
 
-static uint64_t longest(const struct ms_flow *flow, const struct ms_request *request)
+static uint64_t longest(const struct ms_stream_arena *arena, const struct ms_request *request)
 {
-    uint64_t unit = atomic_load_explicit(&flow->pool->unit, memory_order_acquire),
+    uint64_t unit = atomic_load_explicit(&arena->pool->unit, memory_order_acquire),
              most = MS_MOVE_TIMES * request->granted;
     if (request->single)
         return request->granted;
@@ -59,15 +59,16 @@ static void move(struct ms_heap *from, struct ms_heap *to, struct ms_segment *se
     ms_figures_changed(to);
 }
 
-bool ms_flow_move(struct ms_flow *from, struct ms_flow *to, const struct ms_request *request)
+bool ms_stream_arena_move(struct ms_stream_arena *from, struct ms_stream_arena *to,
+                          const struct ms_request *request)
 {
     uint64_t least = ms_round_up(request->granted, MS_PAGE_BYTES);
     struct ms_segment *segment = set_aside(from->heap, least, longest(to, request));
     if (!segment)
         return false;
     ms_lock(&ms_streams_lock);
-    bool idle =
-        ms_wait_is_over(from, segment->address, segment->address + segment->bytes) || ms_flow_is_idle(from);
+    bool idle = ms_wait_is_over(from, segment->address, segment->address + segment->bytes) ||
+                ms_stream_arena_is_idle(from);
     ms_unlock(&ms_streams_lock);
     if (!idle) {
         put_back(from->heap, segment);

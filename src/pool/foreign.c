@@ -15,14 +15,14 @@
 
 enum { RECORDS = 2048 };
 
-enum state { NONE, MAKING, LIVE, DYING, HELD, LIMBO, IDLE, LEAVING };
+enum state { NONE, MAKING, LIVE, DYING, HELD, PENDING, IDLE, LEAVING };
 
 struct record {
     uint64_t address, bytes, requested, context, epoch;
-    const struct ms_foreign_source *source;
+    const struct ms_external_source *source;
     int device;
     enum state state;
-    uint32_t ticket, holds;
+    uint32_t record_id, holds;
     bool spent;
 };
 
@@ -34,7 +34,7 @@ struct counts {
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
 static struct record *records;
 static struct counts counts[MS_DEVICES_MAX];
-_Atomic uint32_t ms_foreign_count; /* records in use are below */
+_Atomic uint32_t ms_external_count; /* records in use are below */
 
 static bool is_device(int device)
 {
@@ -44,7 +44,7 @@ static bool is_device(int device)
 /* Lock held. */
 static struct record *find(uint64_t address)
 {
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         struct record *r = &records[i];
         if (r->state > MAKING && address - r->address < r->bytes)
             return r;
@@ -54,7 +54,7 @@ static struct record *find(uint64_t address)
 
 static struct record *unused(void)
 {
-    uint32_t count = ms_foreign_count;
+    uint32_t count = ms_external_count;
     for (uint32_t i = 0; i < count; i++) {
         if (records[i].state == NONE)
             return &records[i];
@@ -63,40 +63,40 @@ static struct record *unused(void)
         return NULL;
     if (count == RECORDS)
         return NULL;
-    ms_foreign_count = count + 1;
+    ms_external_count = count + 1;
     return &records[count];
 }
 
-static void describe(const struct record *r, struct ms_foreign_block *b)
+static void describe(const struct record *r, struct ms_external_block *b)
 {
-    *b = (struct ms_foreign_block){.address = r->address,
-                                   .requested = r->requested,
-                                   .granted = r->bytes,
-                                   .device = r->device,
-                                   .ticket = r->ticket,
-                                   .live = r->state == LIVE,
-                                   .own = (uint32_t)(r - records)};
+    *b = (struct ms_external_block){.address = r->address,
+                                    .requested = r->requested,
+                                    .granted = r->bytes,
+                                    .device = r->device,
+                                    .record_id = r->record_id,
+                                    .live = r->state == LIVE,
+                                    .own = (uint32_t)(r - records)};
 }
 
-static void bear(struct record *r, const struct ms_foreign_request *request, struct ms_foreign_block *b)
+static void activate(struct record *r, const struct ms_external_request *request, struct ms_external_block *b)
 {
     r->state = LIVE;
     r->requested = request->requested;
     r->context = request->context;
-    r->ticket = 0;
+    r->record_id = 0;
     counts[r->device].allocs++;
     describe(r, b);
 }
 
-static bool fits(const struct record *r, const struct ms_foreign_request *request)
+static bool fits(const struct record *r, const struct ms_external_request *request)
 {
     return r->source == request->source && r->device == request->device && r->bytes == request->granted &&
            !r->spent;
 }
 
-static struct record *choose(const struct ms_foreign_request *request, enum state state)
+static struct record *choose(const struct ms_external_request *request, enum state state)
 {
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         if (records[i].state == state && fits(&records[i], request))
             return &records[i];
     }
@@ -109,33 +109,34 @@ static void tell(const struct record *r, bool added)
                                             .bytes = r->bytes,
                                             .context = r->context,
                                             .device = r->device,
-                                            .tier = MS_TIER_SINGLE};
+                                            .tier = MS_TIER_DEDICATED};
     ms_figures_tell(&segment, added);
 }
 
 /* What a fence has seen by now is idle. No lock held. */
 static void settle(int device)
 {
-    for (uint32_t i = 0; i < atomic_load(&ms_foreign_count); i++) {
+    for (uint32_t i = 0; i < atomic_load(&ms_external_count); i++) {
         ms_lock(&lock);
         struct record seen = records[i];
         ms_unlock(&lock);
-        if (seen.state != LIMBO || seen.device != device ||
+        if (seen.state != PENDING || seen.device != device ||
             !ms_pool_epoch_done(seen.context, seen.epoch, false))
             continue;
         ms_lock(&lock);
-        if (records[i].state == LIMBO && records[i].epoch == seen.epoch && records[i].context == seen.context)
+        if (records[i].state == PENDING && records[i].epoch == seen.epoch &&
+            records[i].context == seen.context)
             records[i].state = IDLE;
         ms_unlock(&lock);
     }
 }
 
-static bool take(const struct ms_foreign_request *request, struct ms_foreign_block *block_p)
+static bool take(const struct ms_external_request *request, struct ms_external_block *block_p)
 {
     ms_lock(&lock);
     struct record *r = choose(request, IDLE);
     if (r) {
-        bear(r, request, block_p);
+        activate(r, request, block_p);
         counts[r->device].hits++;
     }
     ms_unlock(&lock);
@@ -143,22 +144,22 @@ static bool take(const struct ms_foreign_request *request, struct ms_foreign_blo
 }
 
 /* Waits for no longer than a small part of what the vendor takes to make one. */
-static bool wait_a_moment(const struct ms_foreign_request *request)
+static bool wait_a_moment(const struct ms_external_request *request)
 {
     uint64_t begin = ms_clock_ns();
     ms_lock(&lock);
-    const struct record *r = choose(request, LIMBO);
+    const struct record *r = choose(request, PENDING);
     uint64_t context = r ? r->context : 0, epoch = r ? r->epoch : 0;
     ms_unlock(&lock);
     bool done = r && ms_pool_epoch_done(context, epoch, true);
-    while (r && !done && ms_clock_ns() - begin < MS_FOREIGN_LOOK_NS)
+    while (r && !done && ms_clock_ns() - begin < MS_EXTERNAL_LOOK_NS)
         done = ms_pool_epoch_done(context, epoch, false);
     return done;
 }
 
-bool ms_foreign_take(const struct ms_foreign_request *request, struct ms_foreign_block *block_p)
+bool ms_external_take(const struct ms_external_request *request, struct ms_external_block *block_p)
 {
-    if (!ms_foreign_any() || !is_device(request->device))
+    if (!ms_external_any() || !is_device(request->device))
         return false;
     if (take(request, block_p))
         return true;
@@ -168,7 +169,7 @@ bool ms_foreign_take(const struct ms_foreign_request *request, struct ms_foreign
     return take(request, block_p);
 }
 
-static bool charge(const struct ms_foreign_request *request)
+static bool charge(const struct ms_external_request *request)
 {
     struct ms_gpu_description about;
     ms_gpu_describe(request->gpu, request->device, &about);
@@ -176,9 +177,9 @@ static bool charge(const struct ms_foreign_request *request)
 }
 
 /* A record, the room under the limit, and the library's buffer. */
-static struct record *make(const struct ms_foreign_request *request, int *status_p)
+static struct record *make(const struct ms_external_request *request, int *status_p)
 {
-    *status_p = MS_FOREIGN_LIMIT;
+    *status_p = MS_EXTERNAL_LIMIT;
     if (!charge(request))
         return NULL;
     ms_lock(&lock);
@@ -204,8 +205,8 @@ static struct record *make(const struct ms_foreign_request *request, int *status
     return made ? r : NULL;
 }
 
-bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign_block *block_p,
-                     int *status_p)
+bool ms_external_make(const struct ms_external_request *request, struct ms_external_block *block_p,
+                      int *status_p)
 {
     if (!is_device(request->device) || !ms_policy) {
         *status_p = CUDA_ERROR_INVALID_DEVICE;
@@ -213,7 +214,7 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     }
     struct ms_gpu_description about;
     ms_keep_before_followed(request->device, request->granted);
-    struct ms_room room = {.ended = ms_returns_ended(request->device)};
+    struct ms_room room = {.ended = ms_driver_frees_ended(request->device)};
     ms_device_grows(request->device, true);
     struct record *r = make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
@@ -228,7 +229,7 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     ms_lock(&lock);
     c->misses++;
     c->made++;
-    bear(r, request, block_p);
+    activate(r, request, block_p);
     struct record told = *r;
     ms_unlock(&lock);
     ms_device_grows(request->device, false);
@@ -237,17 +238,17 @@ bool ms_foreign_make(const struct ms_foreign_request *request, struct ms_foreign
     return true;
 }
 
-void ms_foreign_set_ticket(const struct ms_foreign_block *block, uint32_t ticket)
+void ms_external_set_record_id(const struct ms_external_block *block, uint32_t record_id)
 {
     ms_lock(&lock);
-    records[block->own].ticket = ticket;
+    records[block->own].record_id = record_id;
     ms_unlock(&lock);
 }
 
-enum ms_pool_verdict ms_foreign_free_begin(uint64_t address, struct ms_foreign_block *block_p)
+enum ms_pool_verdict ms_external_free_begin(uint64_t address, struct ms_external_block *block_p)
 {
     enum ms_pool_verdict verdict = MS_POOL_PASSED;
-    if (!ms_foreign_any())
+    if (!ms_external_any())
         return verdict;
     ms_lock(&lock);
     struct record *r = find(address);
@@ -285,7 +286,7 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
 }
 
 /* What is spent waits for its fence as all others do, and then leaves with the next trim. */
-void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_gpu *gpu, uint64_t context)
+void ms_external_free_end(const struct ms_external_block *block, const struct ms_gpu *gpu, uint64_t context)
 {
     bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
     uint64_t epoch = at_once ? 0 : ms_pool_epoch(gpu, context, device_of(gpu, context, block->device));
@@ -293,19 +294,19 @@ void ms_foreign_free_end(const struct ms_foreign_block *block, const struct ms_g
     ms_lock(&lock);
     r->epoch = epoch;
     r->context = context;
-    r->state = r->holds ? HELD : LIMBO;
-    if (at_once && r->state == LIMBO)
+    r->state = r->holds ? HELD : PENDING;
+    if (at_once && r->state == PENDING)
         r->state = IDLE;
     counts[r->device].frees++;
     bool leaves = r->spent && r->state == IDLE;
     ms_unlock(&lock);
     if (leaves)
-        ms_foreign_trim(block->device, UINT64_MAX);
+        ms_external_trim(block->device, UINT64_MAX);
 }
 
-bool ms_foreign_forget(uint64_t address, struct ms_foreign_block *block_p)
+bool ms_external_forget(uint64_t address, struct ms_external_block *block_p)
 {
-    if (!ms_foreign_any())
+    if (!ms_external_any())
         return false;
     ms_lock(&lock);
     struct record *r = find(address);
@@ -325,9 +326,9 @@ bool ms_foreign_forget(uint64_t address, struct ms_foreign_block *block_p)
     return live;
 }
 
-bool ms_foreign_find(uint64_t address, struct ms_foreign_block *block_p)
+bool ms_external_find(uint64_t address, struct ms_external_block *block_p)
 {
-    if (!ms_foreign_any())
+    if (!ms_external_any())
         return false;
     ms_lock(&lock);
     const struct record *r = find(address);
@@ -337,9 +338,9 @@ bool ms_foreign_find(uint64_t address, struct ms_foreign_block *block_p)
     return r != NULL;
 }
 
-bool ms_foreign_hold(uint64_t address)
+bool ms_external_hold(uint64_t address)
 {
-    if (!ms_foreign_any())
+    if (!ms_external_any())
         return false;
     ms_lock(&lock);
     struct record *r = find(address);
@@ -351,19 +352,19 @@ bool ms_foreign_hold(uint64_t address)
     return live;
 }
 
-void ms_foreign_release(uint64_t address)
+void ms_external_release(uint64_t address)
 {
     ms_lock(&lock);
-    struct record *r = ms_foreign_any() ? find(address) : NULL;
+    struct record *r = ms_external_any() ? find(address) : NULL;
     if (r && r->holds && --r->holds == 0 && r->state == HELD)
-        r->state = LIMBO;
+        r->state = PENDING;
     ms_unlock(&lock);
 }
 
-void ms_foreign_spend(uint64_t address)
+void ms_external_spend(uint64_t address)
 {
     ms_lock(&lock);
-    struct record *r = ms_foreign_any() ? find(address) : NULL;
+    struct record *r = ms_external_any() ? find(address) : NULL;
     if (r)
         r->spent = true;
     ms_unlock(&lock);
@@ -373,7 +374,7 @@ void ms_foreign_spend(uint64_t address)
 static struct record *victim(int device, bool any)
 {
     struct record *best = NULL;
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         struct record *r = &records[i];
         if (r->state != IDLE || r->device != device)
             continue;
@@ -386,7 +387,7 @@ static struct record *victim(int device, bool any)
     }
     if (best) {
         best->state = LEAVING;
-        ms_returns_begin(device);
+        ms_driver_frees_begin(device);
     }
     return best;
 }
@@ -394,7 +395,7 @@ static struct record *victim(int device, bool any)
 static uint64_t idle_bytes(int device)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         if (records[i].state == IDLE && records[i].device == device)
             bytes += records[i].bytes;
     }
@@ -412,7 +413,7 @@ static uint64_t give_back(int device, uint64_t keep_bytes)
             break;
         given += r->bytes;
         unmake(r);
-        ms_returns_end(device);
+        ms_driver_frees_end(device);
     }
     if (given) {
         ms_lock(&lock);
@@ -424,24 +425,24 @@ static uint64_t give_back(int device, uint64_t keep_bytes)
 }
 
 /* Every context's fence is closed and looked at once: what is still in use stays. */
-uint64_t ms_foreign_trim(int device, uint64_t keep_bytes)
+uint64_t ms_external_trim(int device, uint64_t keep_bytes)
 {
-    if (!ms_foreign_any() || !is_device(device))
+    if (!ms_external_any() || !is_device(device))
         return 0;
-    for (uint32_t i = 0; i < atomic_load(&ms_foreign_count); i++) {
+    for (uint32_t i = 0; i < atomic_load(&ms_external_count); i++) {
         ms_lock(&lock);
         struct record seen = records[i];
         ms_unlock(&lock);
-        if (seen.state == LIMBO && seen.device == device)
+        if (seen.state == PENDING && seen.device == device)
             ms_pool_epoch_done(seen.context, seen.epoch, true);
     }
     settle(device);
     return give_back(device, keep_bytes);
 }
 
-uint64_t ms_foreign_idle_bytes(int device)
+uint64_t ms_external_idle_bytes(int device)
 {
-    if (!ms_foreign_any() || !is_device(device))
+    if (!ms_external_any() || !is_device(device))
         return 0;
     settle(device);
     ms_lock(&lock);
@@ -462,8 +463,8 @@ static void add_record(const struct record *r, struct ms_pool_figures *sum)
     case HELD:
         sum->parts.pinned += r->bytes;
         break;
-    case LIMBO:
-        sum->parts.limbo += r->bytes;
+    case PENDING:
+        sum->parts.pending += r->bytes;
         break;
     default:
         sum->parts.cached += r->bytes;
@@ -472,27 +473,27 @@ static void add_record(const struct record *r, struct ms_pool_figures *sum)
     }
 }
 
-bool ms_foreign_lock_within(unsigned timeout_ms)
+bool ms_external_lock_within(unsigned timeout_ms)
 {
     return ms_lock_within(&lock, timeout_ms);
 }
 
-void ms_foreign_unlock(void)
+void ms_external_unlock(void)
 {
     ms_unlock(&lock);
 }
 
-void ms_foreign_add_figures(int device, struct ms_pool_figures *sum)
+void ms_external_add_figures(int device, struct ms_pool_figures *sum)
 {
-    if (!ms_foreign_any() || !is_device(device))
+    if (!ms_external_any() || !is_device(device))
         return;
     const struct counts *c = &counts[device];
     ms_lock_to_look(&lock);
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         if (records[i].state > MAKING && records[i].device == device)
             add_record(&records[i], sum);
     }
-    sum->hits[MS_TIER_SINGLE] += c->hits;
+    sum->hits[MS_TIER_DEDICATED] += c->hits;
     sum->misses += c->misses;
     sum->trims += c->trims;
     sum->vendor_allocs += c->made;
@@ -506,39 +507,39 @@ static void walk_record(const struct record *r, void (*hear)(void *arg, const st
                         void *arg)
 {
     static const uint8_t states[] = {
-        [LIVE] = MS_STATE_LIVE,   [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
-        [LIMBO] = MS_STATE_LIMBO, [IDLE] = MS_STATE_FREE,  [LEAVING] = MS_STATE_FREE};
+        [LIVE] = MS_STATE_LIVE,       [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
+        [PENDING] = MS_STATE_PENDING, [IDLE] = MS_STATE_FREE,  [LEAVING] = MS_STATE_FREE};
     const struct ms_pool_segment segment = {.address = r->address,
                                             .bytes = r->bytes,
                                             .context = r->context,
                                             .device = r->device,
-                                            .tier = MS_TIER_SINGLE,
+                                            .tier = MS_TIER_DEDICATED,
                                             .pinned = r->holds > 0};
     struct ms_pool_piece piece = {
         .segment = &segment, .bytes = r->bytes, .state = (enum ms_pool_state)states[r->state]};
     if (piece.state == MS_STATE_LIVE) {
         piece.requested = r->requested;
-        piece.ticket = r->ticket;
+        piece.record_id = r->record_id;
     }
     hear(arg, &piece);
 }
 
-void ms_foreign_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
+void ms_external_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
 {
-    if (!ms_foreign_any())
+    if (!ms_external_any())
         return;
     ms_lock_to_look(&lock);
-    for (uint32_t i = 0; i < ms_foreign_count; i++) {
+    for (uint32_t i = 0; i < ms_external_count; i++) {
         if (records[i].state > MAKING)
             walk_record(&records[i], hear, arg);
     }
     ms_unlock_after_look(&lock);
 }
 
-void ms_foreign_reset(void)
+void ms_external_reset(void)
 {
     ms_lock_reset(&lock);
     records = NULL;
-    ms_foreign_count = 0;
+    ms_external_count = 0;
     memset(counts, 0, sizeof(counts));
 }

@@ -1,7 +1,7 @@
 /* grow.c - how much is asked of the vendor for a request that nothing in its heap answers.
  *
- * Chunks are larger the more is carved already; what is too much goes back before (keep.c). Flows ask by
- * rules of their own (flow_grow.c). No lock is held where the vendor is called. */
+ * Chunks are larger the more is carved already; what is too much goes back before (keep.c). Stream arenas ask
+ * by rules of their own (flow_grow.c). No lock is held where the vendor is called. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "pool/backing.h"
 
 /* How much may be reserved before it is more than what is live and a share of that: beyond it what is missing
- * lies in limbo or between live blocks, and comes back without a chunk. */
+ * lies pending or between live blocks, and comes back without a chunk. */
 static uint64_t room(const struct ms_heap *heap, uint64_t granted)
 {
     uint64_t live = ms_heap_live(heap).requested + granted, allowed = live + live / MS_CHUNK_LIVE_SHARE;
@@ -35,18 +35,18 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
 {
     struct ms_slot *slot = NULL;
     if (request->single || (request->large && segment->bytes == request->granted))
-        return ms_single_open(&heap->extents, segment);
+        return ms_dedicated_open(&heap->extents, segment);
     ms_vacant_remove(&heap->extents, segment);
-    if (!ms_run_open(&heap->extents, segment)) {
+    if (!ms_extent_open(&heap->extents, segment)) {
         ms_vacant_put(&heap->extents, segment);
         return NULL;
     }
     if (request->class_index < MS_CLASSES)
         ms_slab_take(&heap->extents, request->class_index, &slot, 1);
     else
-        slot = ms_run_take_for(&heap->extents, request);
+        slot = ms_extent_take_for(&heap->extents, request);
     /* What another thread has freed while the vendor was asked may fit more closely. */
-    ms_run_close(&heap->extents, segment);
+    ms_extent_close(&heap->extents, segment);
     return slot;
 }
 
@@ -129,7 +129,7 @@ void ms_grow_preallocated(struct ms_heap *heap)
     }
     segment->permanent = true;
     ms_vacant_remove(&heap->extents, segment);
-    if (!ms_run_open(&heap->extents, segment))
+    if (!ms_extent_open(&heap->extents, segment))
         ms_vacant_put(&heap->extents, segment);
     ms_unlock(&heap->lock);
     ms_figures_changed(heap);

@@ -37,12 +37,12 @@ static void init_locks(struct ms_heap *heap)
 {
     heap->fence.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_FENCE);
     heap->lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_HEAP);
-    for (int i = 0; i < MS_LEASES; i++)
-        heap->cache.leases[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_LEASE);
+    for (int i = 0; i < MS_TCACHES; i++)
+        heap->cache.tcaches[i].lock = (struct ms_bias)MS_BIAS_INIT(MS_RANK_POOL_TCACHE);
     heap->cache.lock = &heap->lock;
     heap->cache.extents = &heap->extents;
     heap->cache.fence = &heap->fence;
-    heap->cache.limbo_end = &heap->cache.limbo;
+    heap->cache.pending_end = &heap->cache.pending;
     heap->source = &ms_source_context;
     heap->extents.rules = &ms_extent_rules;
     atomic_store_explicit(&heap->fence.time.now, 1, memory_order_relaxed);
@@ -109,7 +109,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
         heap->source = gpu->free_is_sync ? &ms_source_device : &ms_source_context;
         heap->device = device;
         set_sizes(heap, about.total_bytes);
-        ms_timeline_begin(&heap->fence.time, gpu, context, MS_MARKS_OF_CONTEXT);
+        ms_fence_timeline_begin(&heap->fence.time, gpu, context, MS_EVENTS_OF_CONTEXT);
         ms_backing_want(heap);
         atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);
     }
@@ -118,7 +118,7 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     return heap;
 }
 
-struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms_flow *flow)
+struct ms_heap *ms_heap_for_stream_arena(const struct ms_gpu *gpu, int device, struct ms_stream_arena *arena)
 {
     struct ms_gpu_description about;
     ms_gpu_describe(gpu, device, &about);
@@ -127,12 +127,13 @@ struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms
     if (heap) {
         heap->gpu = gpu;
         heap->device = device;
-        heap->flow = flow;
+        heap->arena = arena;
         heap->source = &ms_source_pool;
         set_sizes(heap, about.total_bytes);
-        atomic_store_explicit(&heap->preallocated, true, memory_order_relaxed); /* nothing is, of a flow's */
+        atomic_store_explicit(&heap->preallocated, true,
+                              memory_order_relaxed); /* nothing is, of a stream arena's */
         atomic_store_explicit(&heap->fence.time.reached, UINT64_MAX, memory_order_relaxed);
-        atomic_store_explicit(&heap->state, MS_HEAP_FLOW, memory_order_release);
+        atomic_store_explicit(&heap->state, MS_HEAP_STREAM_ARENA, memory_order_release);
     }
     ms_unlock(&ms_heap_table_lock);
     return heap;
@@ -152,8 +153,8 @@ void ms_heap_lock_all(struct ms_heap *heap)
 {
     if (ms_pool_is_stopped)
         return;
-    for (int i = 0; i < MS_LEASES; i++)
-        ms_bias_lock_plainly(&heap->cache.leases[i].lock, MS_BIAS_LEASE);
+    for (int i = 0; i < MS_TCACHES; i++)
+        ms_bias_lock_plainly(&heap->cache.tcaches[i].lock, MS_BIAS_TCACHE);
     ms_lock(&heap->lock);
 }
 
@@ -162,42 +163,42 @@ void ms_heap_unlock_all(struct ms_heap *heap)
     if (ms_pool_is_stopped)
         return;
     ms_unlock(&heap->lock);
-    for (int i = MS_LEASES; i-- > 0;)
-        ms_bias_unlock_plainly(&heap->cache.leases[i].lock);
+    for (int i = MS_TCACHES; i-- > 0;)
+        ms_bias_unlock_plainly(&heap->cache.tcaches[i].lock);
 }
 
-/* All locks held. The bags go back to the tables, the blocks to nobody. */
+/* All locks held. The batches go back to the tables, the blocks to nobody. */
 static void clear(struct ms_heap *heap)
 {
-    for (int i = 0; i < MS_LEASES; i++) {
-        struct ms_lease *lease = &heap->cache.leases[i];
+    for (int i = 0; i < MS_TCACHES; i++) {
+        struct ms_tcache *tcache = &heap->cache.tcaches[i];
         for (int k = 0; k < MS_CLASSES; k++) {
-            struct ms_magazine *m = &lease->magazines[k];
+            struct ms_magazine *m = &tcache->magazines[k];
             if (m->ready)
-                ms_bag_drop(m->ready);
+                ms_batch_drop(m->ready);
             if (m->freed)
-                ms_bag_drop(m->freed);
+                ms_batch_drop(m->freed);
             *m = (struct ms_magazine){0};
         }
-        if (lease->runs)
-            ms_bag_drop(lease->runs);
-        lease->runs = NULL;
-        lease->bags = 0;
-        atomic_store_explicit(&lease->requested, 0, memory_order_relaxed);
-        atomic_store_explicit(&lease->granted, 0, memory_order_relaxed);
-        atomic_store_explicit(&lease->allocs, 0, memory_order_relaxed);
-        atomic_store_explicit(&lease->frees, 0, memory_order_relaxed);
-        lease->unweighed = 0;
+        if (tcache->extents)
+            ms_batch_drop(tcache->extents);
+        tcache->extents = NULL;
+        tcache->batches = 0;
+        atomic_store_explicit(&tcache->requested, 0, memory_order_relaxed);
+        atomic_store_explicit(&tcache->granted, 0, memory_order_relaxed);
+        atomic_store_explicit(&tcache->allocs, 0, memory_order_relaxed);
+        atomic_store_explicit(&tcache->frees, 0, memory_order_relaxed);
+        tcache->unweighed = 0;
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
-            atomic_store_explicit(&lease->hits[tier], 0, memory_order_relaxed);
+            atomic_store_explicit(&tcache->hits[tier], 0, memory_order_relaxed);
     }
-    while (heap->cache.limbo) {
-        struct ms_bag *bag = heap->cache.limbo;
-        heap->cache.limbo = bag->next;
-        ms_bag_drop(bag);
+    while (heap->cache.pending) {
+        struct ms_batch *batch = heap->cache.pending;
+        heap->cache.pending = batch->next;
+        ms_batch_drop(batch);
     }
-    heap->cache.limbo_end = &heap->cache.limbo;
-    atomic_store_explicit(&heap->cache.with_bags, 0, memory_order_relaxed);
+    heap->cache.pending_end = &heap->cache.pending;
+    atomic_store_explicit(&heap->cache.with_batches, 0, memory_order_relaxed);
     atomic_store_explicit(&heap->cache.with_runs, 0, memory_order_relaxed);
     ms_extents_clear(&heap->extents);
     atomic_store_explicit(&heap->ceiling_bytes, 0, memory_order_relaxed);
@@ -236,15 +237,15 @@ struct ms_heap *ms_heap_next(uint32_t *next_p)
 struct ms_live ms_heap_live(const struct ms_heap *heap)
 {
     struct ms_live live = {0, 0};
-    uint64_t leases = atomic_load_explicit(&ms_leases_met, memory_order_relaxed);
-    for (uint64_t i = 0; i < leases; i++) {
-        live.requested += atomic_load_explicit(&heap->cache.leases[i].requested, memory_order_relaxed);
-        live.granted += atomic_load_explicit(&heap->cache.leases[i].granted, memory_order_relaxed);
+    uint64_t tcaches = atomic_load_explicit(&ms_tcaches_met, memory_order_relaxed);
+    for (uint64_t i = 0; i < tcaches; i++) {
+        live.requested += atomic_load_explicit(&heap->cache.tcaches[i].requested, memory_order_relaxed);
+        live.granted += atomic_load_explicit(&heap->cache.tcaches[i].granted, memory_order_relaxed);
     }
     return live;
 }
 
-struct ms_heap *ms_heap_visit(uint32_t *next_p, int device)
+struct ms_heap *ms_heap_ref(uint32_t *next_p, int device)
 {
     while (*next_p < atomic_load_explicit(&ms_heap_count, memory_order_acquire)) {
         struct ms_heap *heap = atomic_load_explicit(&ms_heaps[(*next_p)++], memory_order_acquire);
@@ -261,10 +262,10 @@ void ms_heap_leave(struct ms_heap *heap)
     atomic_fetch_sub(&heap->visitors, 1);
 }
 
-void ms_heap_part(struct ms_heap *heap)
+void ms_heap_revoke(struct ms_heap *heap)
 {
-    for (unsigned i = 0; i < MS_LEASES; i++)
-        ms_bias_part_owner(&heap->cache.leases[i].lock);
+    for (unsigned i = 0; i < MS_TCACHES; i++)
+        ms_bias_revoke_owner(&heap->cache.tcaches[i].lock);
 }
 
 void ms_pool_context_ending(uint64_t context)
@@ -274,30 +275,30 @@ void ms_pool_context_ending(uint64_t context)
     if (!heap)
         return;
     atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_ENDING);
-    ms_heap_part(heap);
+    ms_heap_revoke(heap);
     /* Somebody may be giving back memory of this context to make room for another's. That does not wait for
      * the device. */
     while (atomic_load(&heap->visitors))
-        ms_clock_nap(MS_VISIT_NAP_NS);
+        ms_clock_sleep(MS_HEAP_REF_SLEEP_NS);
 }
 
 static void bury(struct ms_heap *heap)
 {
     ms_fence_forget(heap);
     ms_heap_lock_all(heap);
-    ms_figures_bury(heap);
+    ms_figures_retire(heap);
     ms_backing_detach(heap);
     struct ms_segment *segments = ms_segment_detach_all(heap);
     clear(heap);
     /* Last: who finds its block as it was, after it has read the life, has read the one that is over. */
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
-    atomic_store_explicit(&heap->sick_status, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->failed_status, 0, memory_order_relaxed);
     ms_heap_unlock_all(heap);
-    ms_segment_bury(heap, segments);
-    ms_backing_bury(heap);
+    ms_segment_retire(heap, segments);
+    ms_backing_retire(heap);
     atomic_store_explicit(&heap->context, 0, memory_order_release);
     atomic_store_explicit(&heap->state, MS_HEAP_NONE, memory_order_seq_cst);
-    ms_heap_part(heap);
+    ms_heap_revoke(heap);
 }
 
 void ms_pool_context_ended(uint64_t context, bool dead)
@@ -316,7 +317,7 @@ void ms_pool_stand_down(uint64_t context, const char *why)
 {
     struct ms_heap *heap = ms_heap_known(context);
     if (heap && atomic_exchange(&heap->state, MS_HEAP_DOWN) != MS_HEAP_DOWN) {
-        ms_heap_part(heap);
+        ms_heap_revoke(heap);
         ms_pool_note(why);
     }
 }

@@ -1,8 +1,8 @@
 /* internal.h - what the files above the pool's rooms share: heaps, and the functions between them.
  *
  * Floor 2, for src/pool/ and its tests alone. Locks, in the order in which they are taken: a heap's fence
- * (which may be held across a vendor call), a lease's, the heap's, the tables'. What a heap has of bytes, of
- * epochs and at hand are parts of it, whose functions know no heap (space/, clock/, cache/). */
+ * (which may be held across a vendor call), a thread cache's, the heap's, the tables'. What a heap has of
+ * bytes, of epochs and at hand are parts of it, whose functions know no heap (space/, clock/, cache/). */
 #ifndef MS_POOL_INTERNAL_H
 #define MS_POOL_INTERNAL_H
 
@@ -39,10 +39,10 @@ enum ms_heap_state {
     MS_HEAP_SERVING,
     MS_HEAP_ENDING,
     MS_HEAP_DOWN,
-    MS_HEAP_FLOW
+    MS_HEAP_STREAM_ARENA
 };
 
-struct ms_flow;
+struct ms_stream_arena;
 
 struct ms_heap {
     _Atomic uint64_t context;
@@ -51,20 +51,20 @@ struct ms_heap {
     _Atomic int device;
     const struct ms_gpu *gpu; /* of its last life, once it served */
     const struct ms_source *source;
-    struct ms_flow *flow;                    /* NULL: of a context */
-    _Atomic uint64_t away_bytes, away_count; /* of a flow: freed on other streams, and not over */
+    struct ms_stream_arena *arena;           /* NULL: of a context */
+    _Atomic uint64_t away_bytes, away_count; /* of a stream arena: freed on other streams, and not over */
     /* what was over when the pool was stopped: an event may end at any time (stop.c) */
     uint64_t stopped_done;
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
     uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
-    _Atomic int sick_status;          /* the vendor's, that stood it down and is yet to be told of */
+    _Atomic int failed_status;        /* the vendor's, that stood it down and is yet to be told of */
     _Atomic uint32_t returning;       /* threads that wait for what they put there */
     struct ms_backing *backing;       /* of MEMSHIM_BACKING=vmm: kept for its lives to come; see backing.h */
     _Atomic uint32_t backing_state;   /* enum ms_backing_state */
 
     struct ms_fence fence;
-    struct ms_limbo limbo_sums;
+    struct ms_pending pending_sums;
 
     struct ms_lock lock MS_CACHELINE;
     struct ms_extents extents;
@@ -90,14 +90,14 @@ extern struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 extern _Atomic uint32_t ms_heap_count;
 
 /* pool.c */
-/** A request of this heap, which serves or is a flow's. */
+/** A request of this heap, which serves or is a stream arena's. */
 enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
                                    int *status_p);
 /** ... if a magazine has it, or what is free in the heap, as long as nothing is waited for. */
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** A block that lies at hand (ladder.c), whoever it is given to; or NULL. */
 struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes);
-/** ... becomes a live block; takes a lease's lock. */
+/** ... becomes a live block; takes a thread cache's lock. */
 void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested,
                   struct ms_pool_block *block_p);
 /** One line for the report. */
@@ -106,7 +106,7 @@ void ms_pool_warn(const char *line);
 
 /* heap.c */
 /** It serves no longer, which its state says already: what threads have at hand of it (hit.c) is void. */
-void ms_heap_part(struct ms_heap *heap);
+void ms_heap_revoke(struct ms_heap *heap);
 /** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
  * Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);
@@ -127,14 +127,14 @@ static inline struct ms_heap *ms_heap_of(uint64_t context)
 struct ms_heap *ms_heap_known(uint64_t context);
 /** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
-/** A heap that is a flow's, for ever; NULL if there are too many. */
-struct ms_heap *ms_heap_for_flow(const struct ms_gpu *gpu, int device, struct ms_flow *flow);
+/** A heap that is a stream arena's, for ever; NULL if there are too many. */
+struct ms_heap *ms_heap_for_stream_arena(const struct ms_gpu *gpu, int device, struct ms_stream_arena *arena);
 /** The next of the table's that serves on `device`, from `*next_p` on, which begins with 0; until
  * ms_heap_leave its context is not ended. NULL: there are no more. */
-struct ms_heap *ms_heap_visit(uint32_t *next_p, int device);
+struct ms_heap *ms_heap_ref(uint32_t *next_p, int device);
 void ms_heap_leave(struct ms_heap *heap);
-/** The next of the table's that serves or did, or is a flow's; from `*next_p` on, which begins with 0. NULL:
- * there are no more. */
+/** The next of the table's that serves or did, or is a stream arena's; from `*next_p` on, which begins with
+ * 0. NULL: there are no more. */
 struct ms_heap *ms_heap_next(uint32_t *next_p);
 /** An allocation of the vendor's that began then is over. */
 void ms_heap_took(struct ms_heap *heap, uint64_t begin_ns);
@@ -163,7 +163,7 @@ struct ms_device {
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
     struct ms_pool_parts peak_parts;
-    /* blocks for which there is memory now, and which no lease counts yet */
+    /* blocks for which there is memory now, and which no thread cache counts yet */
     uint64_t coming_requested, coming_granted;
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
@@ -203,7 +203,7 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
  * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** ... and their records, without a lock. */
-void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all);
+void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all);
 /** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and
  * back. */
 bool ms_device_charge(int device, uint64_t bytes, uint64_t limit);
@@ -231,25 +231,26 @@ static inline bool ms_fence_captured(const struct ms_heap *heap)
 }
 
 /** How a block is had, and what of it counts. */
-static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_run *run)
+static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_extent *extent)
 {
-    if (atomic_load_explicit(&run->segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
-        return MS_TIER_SINGLE;
-    if (MS_UNLIKELY(run->segment->backing && run->slot_bytes >= run->segment->heap->single_min_bytes))
-        return MS_TIER_SINGLE;
-    return run->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_RUN;
+    if (atomic_load_explicit(&extent->segment->use, memory_order_relaxed) == MS_SEGMENT_DEDICATED)
+        return MS_TIER_DEDICATED;
+    if (MS_UNLIKELY(extent->segment->backing &&
+                    extent->slot_bytes >= extent->segment->heap->single_min_bytes))
+        return MS_TIER_DEDICATED;
+    return extent->slot_bytes <= MS_TIER_SLAB_BYTES ? MS_TIER_SLAB : MS_TIER_EXTENT;
 }
 
 /* ladder.c */
 /** A slot for the request, by whatever it takes; NULL with the program's status. */
-struct ms_slot *ms_ladder_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+struct ms_slot *ms_fallback_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 
 /** ... by the first step alone, which neither waits nor asks the vendor for memory; NULL if that is not
  * enough. */
-struct ms_slot *ms_ladder_at_hand(struct ms_heap *heap, const struct ms_request *request);
+struct ms_slot *ms_fallback_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
 /** What the heap has. No lock held. */
-struct ms_slot *ms_ladder_from_heap(struct ms_heap *heap, const struct ms_request *request);
+struct ms_slot *ms_fallback_from_heap(struct ms_heap *heap, const struct ms_request *request);
 
 /* grow.c: no lock held; NULL with the vendor's status. */
 /** A block of more memory, as much as the heap should grow by. */
@@ -294,7 +295,7 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
 void ms_pins_reset(void);
 uint32_t ms_pins_of(uint64_t address);
 void ms_pins_forget(uint64_t address, uint64_t bytes);
-/** Lease locked: a block is freed. True if a pin holds it; else nothing remembers it any more. */
+/** Thread cache locked: a block is freed. True if a pin holds it; else nothing remembers it any more. */
 bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address);
 extern MS_HIDDEN _Atomic uint32_t ms_pin_count;
 static inline bool ms_pins_any(void)

@@ -37,12 +37,12 @@ static bool is_capturing(const struct ms_gpu *gpu, CUstream stream)
 /* What waits for the context waits for it, too. */
 static uint64_t stream_of_ours(struct ms_heap *heap, uint64_t context)
 {
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, context);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, heap->gpu, context);
     ms_lock(&heap->fence.lock);
     CUstream ours = ms_fence_own_stream(heap, MS_OWN_JOINS);
     ms_unlock(&heap->fence.lock);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     if (ours)
         ms_stream_born(heap->gpu, context, (uintptr_t)ours);
     return (uintptr_t)ours;
@@ -51,13 +51,13 @@ static uint64_t stream_of_ours(struct ms_heap *heap, uint64_t context)
 /* Streams' lock held. The point is the record's alone, which is nobody's again. */
 static int wait_for(struct ms_stream *ours, struct ms_stream *record, CUstream stream, uint64_t context)
 {
-    uint64_t point = ms_timeline_point(&record->time);
-    int status = ms_timeline_mark(&record->time, stream, point);
+    uint64_t point = ms_fence_timeline_point(&record->time);
+    int status = ms_fence_timeline_mark(&record->time, stream, point);
     if (status == CUDA_SUCCESS) {
         ms_pool_joined(context);
         if (!ms_wait_order(ours, &record->time, point))
             status = CUDA_ERROR_OUT_OF_MEMORY;
-        ms_timeline_take_back(&record->time, point);
+        ms_fence_timeline_take_back(&record->time, point);
     }
     ms_stream_left(record);
     return status;

@@ -9,8 +9,8 @@
  * All that is decided here is decided for a device: over its contexts and kinds of memory, and with what
  * other threads are about to ask for. Before more is asked of the vendor, what would be reserved beyond what
  * the program has, or had at most, goes back. When the program waits, whole free segments beyond MEMSHIM_KEEP
- * do; a loop that asks for them again each time keeps them for a minute, while nobody else is on the device.
- */
+ * do; a loop that asks for them again each time keeps them for a minute, while nobody else is on the
+ * device. */
 #include "config.h"
 
 #include <sched.h>
@@ -66,7 +66,7 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, struct ms_segment *
         *chosen_p += segment->bytes;
     }
     if (count)
-        ms_returns_begin(heap->device);
+        ms_driver_frees_begin(heap->device);
     ms_unlock(&heap->lock);
     return count;
 }
@@ -82,7 +82,7 @@ static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool quiet)
         count = choose(heap, bytes, victims, &chosen);
         went = ms_segment_return(heap, victims, count, quiet);
         if (count)
-            ms_returns_end(heap->device);
+            ms_driver_frees_end(heap->device);
         given += went;
     } while (count == VICTIMS && went);
     if (given < bytes && quiet)
@@ -141,8 +141,8 @@ static struct standing standing_of(int device)
     struct ms_pool_figures buffers = {0};
     struct standing s = {0};
     struct ms_heap *heap;
-    ms_foreign_add_figures(device, &buffers);
-    s.vacant = s.buffers = ms_foreign_idle_bytes(device);
+    ms_external_add_figures(device, &buffers);
+    s.vacant = s.buffers = ms_external_idle_bytes(device);
     s.live = atomic_load_explicit(&d->asked_live_bytes, memory_order_relaxed) + buffers.reserved_bytes -
              ms_least(s.vacant, buffers.reserved_bytes);
     for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
@@ -151,8 +151,8 @@ static struct standing standing_of(int device)
         uint64_t live = ms_heap_live(heap).requested;
         ms_lock(&heap->lock);
         s.keep = heap->keep_bytes;
-        s.live += heap->flow ? heap->reserved_bytes : live;
-        if (!heap->flow)
+        s.live += heap->arena ? heap->reserved_bytes : live;
+        if (!heap->arena)
             s.vacant +=
                 heap->extents.vacant_bytes + heap->extents.leaving_bytes + ms_backing_free_bytes(heap);
         ms_unlock(&heap->lock);
@@ -189,14 +189,14 @@ static uint64_t give_back_on(int device, const struct ms_heap *own, uint64_t byt
 {
     struct ms_heap *heap;
     uint64_t given = 0;
-    for (uint32_t i = 0; given < bytes && (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; given < bytes && (heap = ms_heap_ref(&i, device)) != NULL;) {
         if (heap != own)
             given += give_back_anyhow(heap, bytes - given);
         ms_heap_leave(heap);
     }
-    if (given < bytes && ms_foreign_any()) {
-        uint64_t idle = ms_foreign_idle_bytes(device), more = bytes - given;
-        given += ms_foreign_trim(device, idle > more ? idle - more : 0);
+    if (given < bytes && ms_external_any()) {
+        uint64_t idle = ms_external_idle_bytes(device), more = bytes - given;
+        given += ms_external_trim(device, idle > more ? idle - more : 0);
     }
     return given;
 }
@@ -206,15 +206,15 @@ static void gather(struct ms_heap *heap)
 {
     ms_fence_close(heap);
     ms_fence_poll(heap);
-    ms_lease_flush(&heap->cache);
+    ms_tcache_flush(&heap->cache);
 }
 
 static void gather_on(int device, const struct ms_heap *waited_for)
 {
     struct ms_heap *heap;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
         if (heap == waited_for)
-            ms_lease_flush(&heap->cache);
+            ms_tcache_flush(&heap->cache);
         else
             gather(heap);
         ms_heap_leave(heap);
@@ -225,11 +225,11 @@ static void gather_on(int device, const struct ms_heap *waited_for)
  * give back is the vendor's soon, which would give other memory until then. False if nothing comes of it. */
 static bool wait_for_others(int device, struct ms_heap *own, uint64_t since)
 {
-    uint64_t ended = ms_returns_ended(device), waited = ms_clock_ns() - since;
-    while (ms_returns_under_way(device) ? waited < MS_RETURN_NS
-                                        : own && ms_fence_pending(own) && waited < MS_KEEP_LOOK_NS) {
+    uint64_t ended = ms_driver_frees_ended(device), waited = ms_clock_ns() - since;
+    while (ms_driver_frees_under_way(device) ? waited < MS_RETURN_NS
+                                             : own && ms_fence_pending(own) && waited < MS_KEEP_LOOK_NS) {
         sched_yield();
-        if ((own && ms_fence_poll(own)) || ms_returns_ended(device) != ended)
+        if ((own && ms_fence_poll(own)) || ms_driver_frees_ended(device) != ended)
             return true;
         waited = ms_clock_ns() - since;
     }
@@ -283,12 +283,12 @@ static bool is_alone(struct ms_heap *heap)
     struct ms_device *d = &ms_devices[heap->device];
     const struct ms_gpu *gpu = heap->gpu;
     size_t free_bytes = 0, total_bytes = 0;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (!gpu->mem_get_info)
         return false;
-    ms_visit_begin(&visit, gpu, heap->context);
+    ms_context_scope_begin(&visit, gpu, heap->context);
     bool known = gpu->mem_get_info(&free_bytes, &total_bytes) == CUDA_SUCCESS;
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     uint64_t ours = atomic_load_explicit(&d->reserved_bytes, memory_order_relaxed) + free_bytes,
              others = total_bytes > ours ? total_bytes - ours : 0,
              least = atomic_load_explicit(&d->others_bytes, memory_order_relaxed);
@@ -358,7 +358,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
 {
     int device = heap->device;
     ms_lock(&heap->lock); /* another thread may be making the heap */
-    ms_limbo_retire(&heap->cache);
+    ms_pending_retire(&heap->cache);
     bool leaving = heap->extents.leaving != NULL;
     ms_unlock(&heap->lock);
     struct standing s = standing_of(device);
@@ -385,7 +385,7 @@ uint64_t ms_keep_make_room(int device, uint64_t bytes)
 {
     uint64_t given = 0;
     struct ms_heap *heap;
-    for (uint32_t i = 0; given < bytes && (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; given < bytes && (heap = ms_heap_ref(&i, device)) != NULL;) {
         /* what graphs may know, and nobody has, is no more than the driver would have unmapped at its free */
         if (!ms_fence_captured(heap))
             ms_captured_forget(heap);
@@ -395,5 +395,5 @@ uint64_t ms_keep_make_room(int device, uint64_t bytes)
     }
     if (given < bytes)
         given += ms_stream_trim(device);
-    return given < bytes ? given + ms_foreign_trim(device, 0) : given;
+    return given < bytes ? given + ms_external_trim(device, 0) : given;
 }

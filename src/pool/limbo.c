@@ -1,12 +1,12 @@
-/* limbo.c - how much of a context's memory may be in limbo: MEMSHIM_LIMBO, and the wait of a free that finds
+/* limbo.c - how much of a context's memory may be pending: MEMSHIM_LIMBO, and the wait of a free that finds
  * more.
  *
- * A host that is far ahead of the device frees faster than memory comes out of limbo. The vendor's own free
- * waits for the device; here a free waits where more than the bound is in limbo, and only until it no longer
- * is. What is in limbo is known without a list: all that was freed is a sum (leases count, and tell it in
- * batches), each epoch's end remembers what the sum was, and what was freed up to the end of an epoch that is
- * done is no longer in limbo. A free is counted behind its tag, so the figure is never less than what is
- * there, but for what leases have not told yet. Bounds are of one context each.
+ * A host that is far ahead of the device frees faster than memory comes out of the pending list. The vendor's
+ * own free waits for the device; here a free waits where more than the bound is pending, and only until it no
+ * longer is. What is pending is known without a list: all that was freed is a sum (thread caches count, and
+ * tell it in batches), each epoch's end remembers what the sum was, and what was freed up to the end of an
+ * epoch that is done is no longer pending. A free is counted behind its tag, so the figure is never less than
+ * what is there, but for what thread caches have not told yet. Bounds are of one context each.
  *
  * So that there is an early event to wait for, an epoch closes whenever a quarter of the bound has gathered.
  * A free over the bound takes its snapshot at its entry: of the events that are under way the oldest that
@@ -21,104 +21,104 @@
 /* The bound as it is now, and when to look again. */
 static uint64_t look(struct ms_heap *heap)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
+    struct ms_pending *pending = &heap->pending_sums;
     uint64_t bound = ms_policy->size_of('B', ms_heap_live(heap).granted);
-    atomic_store_explicit(&limbo->bound_bytes, bound, memory_order_relaxed);
+    atomic_store_explicit(&pending->bound_bytes, bound, memory_order_relaxed);
     return bound;
 }
 
-void ms_limbo_begin(struct ms_heap *heap)
+void ms_pending_begin(struct ms_heap *heap)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
-    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_relaxed);
-    atomic_store_explicit(&limbo->covered_bytes, freed, memory_order_relaxed);
-    atomic_store_explicit(&limbo->over_bytes, freed, memory_order_relaxed);
-    atomic_store_explicit(&limbo->bound_bytes, 0, memory_order_relaxed);
-    atomic_store_explicit(&limbo->look_bytes, 0, memory_order_relaxed);
+    struct ms_pending *pending = &heap->pending_sums;
+    uint64_t freed = atomic_load_explicit(&pending->freed_bytes, memory_order_relaxed);
+    atomic_store_explicit(&pending->covered_bytes, freed, memory_order_relaxed);
+    atomic_store_explicit(&pending->over_bytes, freed, memory_order_relaxed);
+    atomic_store_explicit(&pending->bound_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&pending->look_bytes, 0, memory_order_relaxed);
 }
 
-uint64_t ms_limbo_next_epoch(struct ms_heap *heap)
+uint64_t ms_pending_next_epoch(struct ms_heap *heap)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
-    uint64_t freed = atomic_load_explicit(&limbo->freed_bytes, memory_order_acquire);
+    struct ms_pending *pending = &heap->pending_sums;
+    uint64_t freed = atomic_load_explicit(&pending->freed_bytes, memory_order_acquire);
     uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.time.now, 1, memory_order_seq_cst);
-    struct ms_limbo_end *end = &limbo->ends[epoch % MS_LIMBO_ENDS];
+    struct ms_pending_end *end = &pending->ends[epoch % MS_PENDING_ENDS];
     atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);
     atomic_store_explicit(&end->freed_bytes, freed, memory_order_release);
     atomic_store_explicit(&end->epoch, epoch, memory_order_release);
     return epoch;
 }
 
-uint64_t ms_limbo_freed_by(const struct ms_heap *heap, uint64_t epoch)
+uint64_t ms_pending_freed_by(const struct ms_heap *heap, uint64_t epoch)
 {
-    const struct ms_limbo_end *end = &heap->limbo_sums.ends[epoch % MS_LIMBO_ENDS];
+    const struct ms_pending_end *end = &heap->pending_sums.ends[epoch % MS_PENDING_ENDS];
     if (atomic_load_explicit(&end->epoch, memory_order_acquire) != epoch)
         return 0;
     uint64_t freed = atomic_load_explicit(&end->freed_bytes, memory_order_acquire);
     return atomic_load_explicit(&end->epoch, memory_order_relaxed) == epoch ? freed : 0;
 }
 
-void ms_limbo_covered(struct ms_heap *heap, uint64_t epoch)
+void ms_pending_covered(struct ms_heap *heap, uint64_t epoch)
 {
-    ms_raise(&heap->limbo_sums.covered_bytes, ms_limbo_freed_by(heap, epoch));
-    atomic_store_explicit(&heap->limbo_sums.look_bytes, 0, memory_order_relaxed);
+    ms_raise(&heap->pending_sums.covered_bytes, ms_pending_freed_by(heap, epoch));
+    atomic_store_explicit(&heap->pending_sums.look_bytes, 0, memory_order_relaxed);
 }
 
-void ms_limbo_retired(struct ms_heap *heap, uint64_t epoch)
+void ms_pending_retired(struct ms_heap *heap, uint64_t epoch)
 {
-    uint64_t freed = ms_limbo_freed_by(heap, epoch);
-    ms_raise(&heap->limbo_sums.covered_bytes, freed);
-    ms_raise(&heap->limbo_sums.over_bytes, freed);
+    uint64_t freed = ms_pending_freed_by(heap, epoch);
+    ms_raise(&heap->pending_sums.covered_bytes, freed);
+    ms_raise(&heap->pending_sums.over_bytes, freed);
 }
 
 static bool is_short(const struct ms_heap *heap, uint64_t gathered)
 {
-    return gathered >= ms_heap_left(heap) / MS_LIMBO_PLENTY;
+    return gathered >= ms_heap_left(heap) / MS_PENDING_PLENTY;
 }
 
-static bool is_too_much(const struct ms_limbo *limbo)
+static bool is_too_much(const struct ms_pending *pending)
 {
-    return ms_limbo_bytes(limbo) > atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed);
+    return ms_pending_bytes(pending) > atomic_load_explicit(&pending->bound_bytes, memory_order_relaxed);
 }
 
-bool ms_limbo_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
+bool ms_pending_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
+    struct ms_pending *pending = &heap->pending_sums;
     if (granted > MS_MIB)
         atomic_fetch_add_explicit(&heap->fence.freed_count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&limbo->freed_bytes, bytes, memory_order_acq_rel);
-    uint64_t gathered = ms_limbo_gathered(limbo);
-    return gathered >= atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed) || is_too_much(limbo) ||
-           is_short(heap, gathered);
+    atomic_fetch_add_explicit(&pending->freed_bytes, bytes, memory_order_acq_rel);
+    uint64_t gathered = ms_pending_gathered(pending);
+    return gathered >= atomic_load_explicit(&pending->look_bytes, memory_order_relaxed) ||
+           is_too_much(pending) || is_short(heap, gathered);
 }
 
 /* Whether what has gathered is worth an event. */
 static bool should_close(struct ms_heap *heap, uint64_t gathered)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
+    struct ms_pending *pending = &heap->pending_sums;
     if (is_short(heap, gathered))
         return true;
-    if (gathered < atomic_load_explicit(&limbo->look_bytes, memory_order_relaxed))
+    if (gathered < atomic_load_explicit(&pending->look_bytes, memory_order_relaxed))
         return false;
-    uint64_t quarter = look(heap) / MS_LIMBO_QUARTERS;
+    uint64_t quarter = look(heap) / MS_PENDING_QUARTERS;
     if (gathered > quarter)
         return true;
-    uint64_t soon = gathered + quarter / MS_LIMBO_LOOKS;
-    atomic_store_explicit(&limbo->look_bytes, soon < quarter ? soon : quarter, memory_order_relaxed);
+    uint64_t soon = gathered + quarter / MS_PENDING_LOOKS;
+    atomic_store_explicit(&pending->look_bytes, soon < quarter ? soon : quarter, memory_order_relaxed);
     return false;
 }
 
-bool ms_limbo_look(struct ms_heap *heap)
+bool ms_pending_look(struct ms_heap *heap)
 {
-    struct ms_limbo *limbo = &heap->limbo_sums;
-    uint64_t gathered = ms_limbo_gathered(limbo);
+    struct ms_pending *pending = &heap->pending_sums;
+    uint64_t gathered = ms_pending_gathered(pending);
     if (should_close(heap, gathered) &&
         !ms_fence_close(heap)) /* none can be recorded: not tried at every free */
-        atomic_store_explicit(&limbo->look_bytes,
-                              gathered + atomic_load_explicit(&limbo->bound_bytes, memory_order_relaxed) /
-                                             MS_LIMBO_QUARTERS,
+        atomic_store_explicit(&pending->look_bytes,
+                              gathered + atomic_load_explicit(&pending->bound_bytes, memory_order_relaxed) /
+                                             MS_PENDING_QUARTERS,
                               memory_order_relaxed);
-    return is_too_much(limbo);
+    return is_too_much(pending);
 }
 
 /* --- the wait of a free --- */
@@ -162,12 +162,13 @@ void ms_pool_joined(uint64_t context)
     struct ms_heap *heap = ms_heap_of(context);
     if (!heap)
         return;
-    struct ms_limbo *limbo = &heap->limbo_sums;
+    struct ms_pending *pending = &heap->pending_sums;
     ms_lock(&heap->fence.lock);
     uint64_t open = atomic_load_explicit(&heap->fence.time.now, memory_order_seq_cst);
-    if (atomic_load_explicit(&limbo->joined, memory_order_relaxed) <= ms_timeline_reached(&heap->fence.time))
-        atomic_store_explicit(&limbo->joined_first, open, memory_order_relaxed);
-    atomic_store_explicit(&limbo->joined, open, memory_order_relaxed);
+    if (atomic_load_explicit(&pending->joined, memory_order_relaxed) <=
+        ms_fence_timeline_reached(&heap->fence.time))
+        atomic_store_explicit(&pending->joined_first, open, memory_order_relaxed);
+    atomic_store_explicit(&pending->joined, open, memory_order_relaxed);
     ms_unlock(&heap->fence.lock);
 }
 
@@ -175,10 +176,10 @@ void ms_pool_joined(uint64_t context)
  * wait. */
 static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
 {
-    const struct ms_limbo *limbo = &heap->limbo_sums;
-    return atomic_load_explicit(&limbo->joined, memory_order_relaxed) >
-               ms_timeline_reached(&heap->fence.time) &&
-           epoch >= atomic_load_explicit(&limbo->joined_first, memory_order_relaxed);
+    const struct ms_pending *pending = &heap->pending_sums;
+    return atomic_load_explicit(&pending->joined, memory_order_relaxed) >
+               ms_fence_timeline_reached(&heap->fence.time) &&
+           epoch >= atomic_load_explicit(&pending->joined_first, memory_order_relaxed);
 }
 
 static bool may_wait(const struct ms_heap *heap)
@@ -190,7 +191,7 @@ static bool may_wait(const struct ms_heap *heap)
 /* Somebody waited in vain for what is still not done. */
 static bool is_suspended(const struct ms_heap *heap)
 {
-    return atomic_load_explicit(&heap->limbo_sums.in_vain, memory_order_relaxed) >
+    return atomic_load_explicit(&heap->pending_sums.in_vain, memory_order_relaxed) >
            ms_fence_done(&heap->fence);
 }
 
@@ -209,15 +210,15 @@ static bool visit(struct ms_heap *heap, uint32_t life)
  * if it cannot be waited for. Fence's lock held. */
 static uint64_t snapshot(struct ms_heap *heap, uint64_t bound)
 {
-    const struct ms_timeline *time = &heap->fence.time;
-    uint64_t freed = atomic_load_explicit(&heap->limbo_sums.freed_bytes, memory_order_relaxed), epoch = 0;
+    const struct ms_fence_timeline *time = &heap->fence.time;
+    uint64_t freed = atomic_load_explicit(&heap->pending_sums.freed_bytes, memory_order_relaxed), epoch = 0;
     for (uint32_t i = 0; i < time->count && !epoch; i++) {
-        uint64_t upto = ms_timeline_number(time, i);
-        if (upto && freed <= ms_limbo_freed_by(heap, upto) + bound)
+        uint64_t upto = ms_fence_timeline_number(time, i);
+        if (upto && freed <= ms_pending_freed_by(heap, upto) + bound)
             epoch = upto;
     }
     if (!epoch && ms_fence_close_locked(heap, NULL))
-        epoch = ms_timeline_covered(time);
+        epoch = ms_fence_timeline_covered(time);
     return epoch && !is_behind_joiner(heap, epoch) ? epoch : 0;
 }
 
@@ -226,13 +227,13 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
     struct ms_heap *heap = block->own_heap;
     uint64_t bound,
         epoch = 0,
-        most_ms = ms_policy->oom_wait_ms < MS_LIMBO_VAIN_MS ? ms_policy->oom_wait_ms : MS_LIMBO_VAIN_MS;
+        most_ms = ms_policy->oom_wait_ms < MS_PENDING_VAIN_MS ? ms_policy->oom_wait_ms : MS_PENDING_VAIN_MS;
     if (!visit(heap, block->own_life))
         return false;
-    if (may_wait(heap) && ms_limbo_bytes(&heap->limbo_sums) > (bound = look(heap))) {
+    if (may_wait(heap) && ms_pending_bytes(&heap->pending_sums) > (bound = look(heap))) {
         ms_lock(&heap->fence.lock);
         ms_fence_look_locked(heap);
-        if (ms_limbo_bytes(&heap->limbo_sums) > bound && !is_suspended(heap))
+        if (ms_pending_bytes(&heap->pending_sums) > bound && !is_suspended(heap))
             epoch = snapshot(heap, bound);
         ms_unlock(&heap->fence.lock);
     }
@@ -247,9 +248,10 @@ static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
 {
     int status = CUDA_SUCCESS;
     ms_lock(&heap->fence.lock);
-    if (ms_timeline_reached(&heap->fence.time) < wait->own_epoch)
+    if (ms_fence_timeline_reached(&heap->fence.time) < wait->own_epoch)
         status = ms_fence_look_locked(heap);
-    bool over = ms_timeline_reached(&heap->fence.time) >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
+    bool over =
+        ms_fence_timeline_reached(&heap->fence.time) >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
     ms_unlock(&heap->fence.lock);
     return over;
 }
@@ -262,7 +264,7 @@ bool ms_pool_wait_look(const struct ms_pool_wait *wait)
     bool over = is_over(heap, wait) || is_suspended(heap);
     if (!over && ms_clock_ns() >= wait->own_until_ns) {
         over = true;
-        ms_raise(&heap->limbo_sums.in_vain, wait->own_epoch);
+        ms_raise(&heap->pending_sums.in_vain, wait->own_epoch);
         ms_pool_note("a free waited in vain for work that was issued before it; until that is done more than "
                      "MEMSHIM_LIMBO may be in limbo");
     }

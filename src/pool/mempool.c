@@ -47,7 +47,7 @@ static struct ms_mempool *unused(void)
     uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         struct ms_mempool *pool = atomic_load_explicit(&pools[i], memory_order_relaxed);
-        if (!atomic_load_explicit(&pool->handle, memory_order_relaxed) && !ms_mempool_flows(pool))
+        if (!atomic_load_explicit(&pool->handle, memory_order_relaxed) && !ms_mempool_arenas(pool))
             return pool;
     }
     struct ms_mempool *pool = count < POOLS ? ms_arena_alloc(sizeof(*pool)) : NULL;
@@ -61,12 +61,12 @@ static struct ms_mempool *unused(void)
 void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes)
 {
     CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (!handle || !pool->gpu->mem_pool_trim_to)
         return;
-    ms_visit_begin(&visit, pool->gpu, 0);
+    ms_context_scope_begin(&visit, pool->gpu, 0);
     pool->gpu->mem_pool_trim_to(handle, keep_bytes);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute attribute, uint64_t *value_p)
@@ -85,13 +85,13 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
                                bool by_program)
 {
     uint64_t opportunistic = 0, internal = 0, threshold = 0;
-    struct ms_visit visit;
-    ms_visit_begin(&visit, gpu, 0);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, gpu, 0);
     served = served && gpu->mem_alloc_from_pool_async && gpu->mem_free_async &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &opportunistic) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal) &&
              asks(gpu, handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     ms_lock(&ms_streams_lock);
     struct ms_mempool *pool = find(handle);
     if (!pool && (pool = unused()) != NULL) {
@@ -193,7 +193,7 @@ void ms_mempool_current_changed(void)
 static void wait_for_answers(void)
 {
     for (unsigned i = 0; i < ANSWERS_WAIT && atomic_load(&asking); i++)
-        ms_clock_nap(ANSWERS_NAP_NS);
+        ms_clock_sleep(ANSWERS_NAP_NS);
 }
 
 /* The handle may come back for another pool as soon as the driver has heard of the end. */
@@ -253,14 +253,14 @@ void ms_mempool_ended(struct ms_mempool *ending, uint64_t handle, bool gone)
     if (ending && !gone)
         atomic_store_explicit(&ending->handle, handle, memory_order_release);
     else if (ending)
-        ms_flow_give_back(ending, UINT64_MAX);
+        ms_stream_arena_give_back(ending, UINT64_MAX);
 }
 
 void ms_mempool_trim(uint64_t handle)
 {
     struct ms_mempool *pool = find(handle);
     if (pool)
-        ms_flow_give_back(pool, UINT64_MAX);
+        ms_stream_arena_give_back(pool, UINT64_MAX);
 }
 
 void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)

@@ -2,8 +2,8 @@
  *
  * A hash table of addresses with a count each. A block that is freed while it is
  * pinned stays as it is until the last pin is undone. A whole block that was ever pinned goes back to the
- * vendor then, since a stale handle to it must never lead to the next block. One lock, taken inside a lease's
- * and outside the tables'. */
+ * vendor then, since a stale handle to it must never lead to the next block. One lock, taken inside a thread
+ * cache's and outside the tables'. */
 #include "config.h"
 
 #include <string.h>
@@ -94,8 +94,8 @@ void ms_pins_forget(uint64_t address, uint64_t bytes)
 /* A whole block leaves with its segment. */
 static void let_go(struct ms_slot *slot)
 {
-    struct ms_segment *segment = slot->run->segment;
-    if (atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_SINGLE)
+    struct ms_segment *segment = slot->extent->segment;
+    if (atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_DEDICATED)
         segment->release = true;
 }
 
@@ -113,7 +113,7 @@ bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address)
     }
     ms_unlock(&lock);
     if (held)
-        atomic_fetch_add_explicit(&heap->pinned_bytes, slot->run->slot_bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&heap->pinned_bytes, slot->extent->slot_bytes, memory_order_relaxed);
     return held;
 }
 
@@ -172,12 +172,12 @@ void ms_pool_unpin(uint64_t address)
     ms_unlock(&lock);
     if (!slot)
         return;
-    struct ms_heap *heap = slot->run->segment->heap;
-    struct ms_lease *lease = ms_lease_lock(&heap->cache);
+    struct ms_heap *heap = slot->extent->segment->heap;
+    struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
     if (ms_slot_state(slot) == MS_SLOT_PINNED) {
-        atomic_fetch_sub_explicit(&heap->pinned_bytes, slot->run->slot_bytes, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&heap->pinned_bytes, slot->extent->slot_bytes, memory_order_relaxed);
         let_go(slot);
-        ms_lease_put(&heap->cache, lease, slot);
+        ms_tcache_put(&heap->cache, tcache, slot);
     }
-    ms_lease_unlock(lease);
+    ms_tcache_unlock(tcache);
 }

@@ -16,32 +16,32 @@ static bool can_give_back(struct ms_heap *heap)
 static void give_back(struct ms_heap *heap, uint64_t address)
 {
     struct ms_segment row = {.heap = heap, .address = address}, *rows[] = {&row};
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (ms_segment_give_aside(heap, rows, 1) == 1)
         return;
     if (!ms_fence_quiet(heap)) {
         ms_pool_note("pool: a pitched row, by which the pitch was found out, could not be given back");
         return;
     }
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     ms_segment_judge(heap, (int)heap->gpu->mem_free(address));
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t width,
                            unsigned element_bytes)
 {
     struct ms_heap *heap = ms_heap_make(gpu, context, device);
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     CUdeviceptr row = 0;
     size_t pitch = 0;
     if (!heap || !gpu->mem_alloc_pitch ||
         atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING || !can_give_back(heap))
         return 0;
     ms_device_grows(device, true); /* what is in use is not told meanwhile */
-    ms_visit_begin(&visit, gpu, context);
+    ms_context_scope_begin(&visit, gpu, context);
     int status = (int)gpu->mem_alloc_pitch(&row, &pitch, width, 1, element_bytes);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     ms_segment_judge(heap, status);
     if (status == CUDA_SUCCESS)
         give_back(heap, row);

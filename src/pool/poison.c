@@ -55,7 +55,7 @@ static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8
     while (is_under_way(heap, event)) {
         if (ms_clock_ns() > deadline)
             return false;
-        ms_clock_nap(NAP_NS);
+        ms_clock_sleep(NAP_NS);
     }
     return true;
 }
@@ -70,21 +70,21 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
 static bool fill_and_wait(struct ms_heap *heap, enum ms_own_stream fills, uint8_t byte, uint64_t address,
                           uint64_t bytes)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     bool filled = true;
     int status;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     CUstream stream = stream_for(heap, fills);
-    CUevent event = stream ? ms_timeline_take_event(&heap->fence.time, &status) : NULL;
+    CUevent event = stream ? ms_fence_timeline_take_event(&heap->fence.time, &status) : NULL;
     ms_unlock(&heap->fence.lock);
     if (event) {
         filled = fill_now(heap, event, stream, byte, address, bytes);
         ms_lock(&heap->fence.lock);
-        ms_timeline_keep_event(&heap->fence.time, event);
+        ms_fence_timeline_keep_event(&heap->fence.time, event);
         ms_unlock(&heap->fence.lock);
     }
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return filled;
 }
 
@@ -104,20 +104,20 @@ bool ms_poison_alloc(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 void ms_poison_free(struct ms_heap *heap, uint64_t address, uint64_t bytes)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     CUstream stream = NULL;
     CUevent event;
     int status;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     if (!ms_fence_captured(heap) && !ms_fence_by_streams(heap) &&
         (stream = stream_for(heap, MS_OWN_FREE_FILLS)) != NULL &&
-        (event = ms_timeline_take_event(&heap->fence.time, &status)) != NULL) {
+        (event = ms_fence_timeline_take_event(&heap->fence.time, &status)) != NULL) {
         if (gpu->ctx_record_event((CUcontext)(uintptr_t)heap->context, event) == CUDA_SUCCESS &&
             gpu->stream_wait_event(stream, event, 0) == CUDA_SUCCESS)
             gpu->memset_d8_async(address, FREE_BYTE, bytes, stream);
-        ms_timeline_keep_event(&heap->fence.time, event);
+        ms_fence_timeline_keep_event(&heap->fence.time, event);
     }
     ms_unlock(&heap->fence.lock);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }

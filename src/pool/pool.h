@@ -1,10 +1,10 @@
 /* pool.h - memory for the program, carved from what the vendor gave.
  *
  * Floor 2. Knows nothing of hooks or of the record: who serves calls asks here, and an observer hears of
- * segments. Any function may be called from any thread, inside a section of memshim's own code (guard closed,
- * cancellation deferred). errno is kept, nothing is taken from malloc. The vendor is called through gpu/gpu.h
- * only, with no lock of ours held but a heap's fence lock, and never in a way that can wait for the device
- * without a bound.
+ * segments. Any function may be called from any thread, inside a hook scope of memshim's own code (guard
+ * closed, cancellation deferred). errno is kept, nothing is taken from malloc. The vendor is called through
+ * gpu/gpu.h only, with no lock of ours held but a heap's fence lock, and never in a way that can wait for the
+ * device without a bound.
  *
  * A *heap* is the memory of one context in one of its lives. Every byte that the vendor gave a heap lies in a
  * *segment* (a chunk that is carved, or a single), and every byte of a segment has exactly one state (struct
@@ -40,7 +40,8 @@ struct ms_pool_policy {
     bool keep_is_set;     /* MEMSHIM_KEEP, by whoever started the program */
     uint64_t oom_wait_ms;
     /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
-     * 'K'eep, 'S'ingle; 'B'ound of limbo (UINT64_MAX for none), of so many bytes of live memory. */
+     * 'K'eep, 'S'ingle; 'B'ound of the pending list (UINT64_MAX for none), of so many bytes of live
+     * memory. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
 };
 
@@ -48,8 +49,8 @@ struct ms_pool_policy {
 struct ms_pool_parts {
     uint64_t requested; /* by the program, of live blocks */
     uint64_t rounding;  /* granted beyond that */
-    uint64_t limbo;     /* freed, while the device may still use it */
-    uint64_t cached;    /* free, in segments without a live block or a block in limbo */
+    uint64_t pending;   /* freed, while the device may still use it */
+    uint64_t cached;    /* free, in segments without a live block or a block pending */
     uint64_t stranded;  /* free, inside a segment that is in use */
     uint64_t pinned;    /* freed by the program, and immovable: exported, registered, captured */
 };
@@ -98,14 +99,14 @@ struct ms_pool_block {
     uint64_t context, segment_address, segment_bytes;
     int device;
     enum ms_pool_tier tier;
-    uint32_t ticket; /* of whoever records, see ms_pool_set_ticket */
-    uint64_t id;     /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
-    bool whole;      /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
-    bool vmm;        /* it lies in memory that is mapped by handle */
+    uint32_t record_id; /* of whoever records, see ms_pool_set_record_id */
+    uint64_t id;        /* unique over the process's life, for CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    bool whole;         /* it is an allocation of the vendor's: handles, ranges and exports of it are true */
+    bool vmm;           /* it lies in memory that is mapped by handle */
     bool pinned;
     bool ordered;  /* given in the order of a stream: stream.h */
     bool in_order; /* of a free: behind a stream, so that the program does not expect to wait */
-    /* of a free, when it has ended: more than MEMSHIM_LIMBO may be in limbo, see ms_pool_wait_begin */
+    /* of a free, when it has ended: more than MEMSHIM_LIMBO may be pending, see ms_pool_wait_begin */
     bool over;
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
@@ -135,8 +136,8 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
 
 /** Memory for the calling thread's current context, which must be `context` and on `device`; `gpu` is the
  * library that the call goes to. PASSED for 0 bytes, and for a context that is not served. REFUSED is the
- * vendor's own status after the ladder, above all out of memory. May call the vendor, with capture mode
- * relaxed. */
+ * vendor's own status after the fallback chain, above all out of memory. May call the vendor, with capture
+ * mode relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
 /** The same where the pool has memory for it at hand: true if it was given; else nothing has happened. Of the
@@ -145,10 +146,10 @@ enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, i
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
 /** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
  * program knows the address. */
-void ms_pool_set_ticket(const struct ms_pool_block *block, uint32_t ticket);
+void ms_pool_set_record_id(const struct ms_pool_block *block, uint32_t record_id);
 
 /** The block at `address` is about to be freed: its records, each of which leads to the next, are on their
- * way into the cache while the caller has other things to do. Returns its ticket as it seems to be, 0 if
+ * way into the cache while the caller has other things to do. Returns its record id as it seems to be, 0 if
  * there is none; nothing follows from that. */
 uint32_t ms_pool_expect_free(uint64_t address);
 /** What this thread got latest is still there. */
@@ -160,16 +161,16 @@ extern MS_TLS uint64_t ms_pool_latest_address;
 enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
 /** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for
  * all else. `block_p` as of ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which
- * returns the ticket as it seems to be, or 0. */
+ * returns the record id as it seems to be, or 0. */
 uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p);
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
 /** Returns what `over` of the block would be. */
 bool ms_pool_free_hit_end(const struct ms_pool_block *block);
-/** Second half: into limbo, or whatever the rule is. Under `strict` waits for the device as the vendor's free
- * does, and returns the vendor's status for the program. Sets `over`. */
+/** Second half: into the pending list, or whatever the rule is. Under `strict` waits for the device as the
+ * vendor's free does, and returns the vendor's status for the program. Sets `over`. */
 int ms_pool_free_end(struct ms_pool_block *block);
 
-/** The wait of a free that left more than MEMSHIM_LIMBO in limbo (limbo.c). begin: right after the free, as
+/** The wait of a free that left more than MEMSHIM_LIMBO pending (limbo.c). begin: right after the free, as
  * the first thing; false if there is nothing to wait for, or what there is cannot be waited for. It is then
  * looked at now and then, until a look returns true: within a second, or MEMSHIM_OOM_WAIT_MS if that is less.
  * Between two looks nothing of the pool's is held, and its context may end. Each calls the vendor. */
@@ -247,7 +248,7 @@ uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 
 /** What is remembered of several tries for one request, zeroed before the first. `ended` is
- * ms_returns_ended(), as it was before the vendor was asked, where that is known. */
+ * ms_driver_frees_ended(), as it was before the vendor was asked, where that is known. */
 struct ms_room {
     uint64_t deadline, ended;
 };
@@ -276,13 +277,13 @@ uint64_t ms_pool_changes(int device);
 bool ms_pool_is_growing(int device);
 
 /** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`
- * blocks carry their ticket. Calls nobody but `tell`, and holds locks of the pool's while it does. */
-enum ms_pool_state { MS_STATE_LIVE, MS_STATE_LIMBO, MS_STATE_FREE, MS_STATE_PINNED };
+ * blocks carry their record id. Calls nobody but `tell`, and holds locks of the pool's while it does. */
+enum ms_pool_state { MS_STATE_LIVE, MS_STATE_PENDING, MS_STATE_FREE, MS_STATE_PINNED };
 struct ms_pool_piece {
     const struct ms_pool_segment *segment;
     uint64_t offset, bytes, requested;
     enum ms_pool_state state;
-    uint32_t ticket;
+    uint32_t record_id;
 };
 void ms_pool_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);
 

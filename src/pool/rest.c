@@ -4,8 +4,8 @@
  * kept for the next request is of little use to the program then, and may be of use to others. With the next
  * call that memshim sees no more stays than a quarter of live memory and 64 MiB, and what MEMSHIM_KEEP allows
  * where the program's user has set it: of all that is on a device together, what contexts have first, then
- * the flows of its pools, then other libraries' buffers. A program that does so again and again asks the
- * vendor again each time, as it would without memshim, and once a second at the most.
+ * the stream arenas of its pools, then other libraries' buffers. A program that does so again and again asks
+ * the vendor again each time, as it would without memshim, and once a second at the most.
  *
  * What of another vendor's is recycled whole (whole.h) goes by the same amount, in a call of that vendor's
  * (hooks/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No lock is
@@ -45,21 +45,21 @@ static uint64_t used_of(const struct ms_mempool *pool)
 static uint64_t allowance(int device)
 {
     struct ms_pool_figures buffers = {0};
-    ms_foreign_add_figures(device, &buffers);
+    ms_external_add_figures(device, &buffers);
     uint64_t live = buffers.parts.requested + buffers.parts.rounding, keep = 0;
     struct ms_heap *heap;
     struct ms_mempool *pool;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
         live += ms_heap_live(heap).requested;
         keep = ms_policy->keep_is_set ? heap->keep_bytes : 0;
         ms_heap_leave(heap);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        struct ms_flow *flow = ms_mempool_flows(pool);
-        if (pool->device != device || !flow)
+        struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+        if (pool->device != device || !arena)
             continue;
         live += used_of(pool);
-        keep = ms_policy->keep_is_set ? flow->heap->keep_bytes : 0;
+        keep = ms_policy->keep_is_set ? arena->heap->keep_bytes : 0;
     }
     return ms_pool_rest_allowance(live) + keep;
 }
@@ -69,7 +69,7 @@ static uint64_t rest_heap(struct ms_heap *heap, uint64_t may)
 {
     uint64_t live = ms_heap_live(heap).requested, cached = cached_in(heap, live);
     if (cached > may && heap->source->is_quiet(heap, MS_REST_MOMENT_NS)) {
-        ms_lease_flush(&heap->cache);
+        ms_tcache_flush(&heap->cache);
         ms_keep_give_back(heap, cached - may, true);
         cached = cached_in(heap, live);
     }
@@ -82,7 +82,7 @@ static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
              threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
              held = atomic_load_explicit(&pool->held, memory_order_relaxed),
              cached = less(held, used_of(pool)), keep = handle && threshold > may ? threshold : may;
-    if (cached <= keep || !ms_flow_give_back(pool, cached - keep))
+    if (cached <= keep || !ms_stream_arena_give_back(pool, cached - keep))
         return cached;
     held = atomic_load_explicit(&pool->held, memory_order_relaxed);
     ms_mempool_trim_to(pool, threshold > held ? threshold : held);
@@ -94,16 +94,16 @@ static void rest_device(int device)
     uint64_t may = allowance(device);
     struct ms_heap *heap;
     struct ms_mempool *pool;
-    ms_returns_settle(device);
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+    ms_driver_frees_settle(device);
+    for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
         may = less(may, rest_heap(heap, may));
         ms_heap_leave(heap);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (pool->device == device && ms_mempool_flows(pool))
+        if (pool->device == device && ms_mempool_arenas(pool))
             may = less(may, rest_pool(pool, may));
     }
-    ms_foreign_trim(device, may);
+    ms_external_trim(device, may);
 }
 
 void ms_pool_rested(void)

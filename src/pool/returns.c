@@ -21,15 +21,15 @@ static _Atomic uint64_t pending[MS_DEVICES_MAX];
 static _Atomic uint64_t begun[MS_DEVICES_MAX], ended[MS_DEVICES_MAX];
 static MS_TLS uint64_t own; /* of those that ended, the thread's; a request's are all on its device */
 
-void ms_returns_note(struct ms_stream *stream, int device, uint64_t bytes)
+void ms_driver_frees_note(struct ms_stream *stream, int device, uint64_t bytes)
 {
-    struct ms_timeline *time = &stream->time;
+    struct ms_fence_timeline *time = &stream->time;
     if (!bytes || !time->gpu->event_synchronize)
         return; /* then it is the device's when the program waits for the stream */
     if (stream->returning)
-        ms_timeline_take_back(time, time->given_back);
-    uint64_t point = ms_timeline_point(time);
-    if (ms_timeline_mark(time, ms_stream_handle(stream), point) != CUDA_SUCCESS)
+        ms_fence_timeline_take_back(time, time->given_back);
+    uint64_t point = ms_fence_timeline_point(time);
+    if (ms_fence_timeline_mark(time, ms_stream_handle(stream), point) != CUDA_SUCCESS)
         return;
     if (!stream->returning) {
         stream->returns_to = device;
@@ -57,23 +57,23 @@ static void forget(struct ms_stream *stream)
 static uint64_t settle(struct ms_stream *stream)
 {
     uint64_t bytes = stream->returning;
-    int status = ms_timeline_look(&stream->time);
-    bool over = stream->time.given_back <= ms_timeline_reached(&stream->time);
+    int status = ms_fence_timeline_look(&stream->time);
+    bool over = stream->time.given_back <= ms_fence_timeline_reached(&stream->time);
     if (!over && status == CUDA_ERROR_NOT_READY)
         return 0;
     forget(stream);
     return over ? bytes : 0;
 }
 
-uint64_t ms_returns_pending(int device)
+uint64_t ms_driver_frees_pending(int device)
 {
     return atomic_load_explicit(&pending[device], memory_order_relaxed);
 }
 
-uint64_t ms_returns_settle(int device)
+uint64_t ms_driver_frees_settle(int device)
 {
     uint64_t settled = 0;
-    if (MS_LIKELY(!ms_returns_pending(device)))
+    if (MS_LIKELY(!ms_driver_frees_pending(device)))
         return 0;
     ms_lock(&ms_streams_lock);
     for (struct ms_stream *stream = first, *next; stream; stream = next) {
@@ -95,56 +95,56 @@ static bool any_of_ours(int device)
     return any;
 }
 
-void ms_returns_await(int device, bool others, uint64_t deadline)
+void ms_driver_frees_await(int device, bool others, uint64_t deadline)
 {
     uint64_t begin = ms_clock_ns(), now = begin;
-    for (; ms_returns_pending(device); now = ms_clock_ns()) {
-        ms_returns_settle(device);
+    for (; ms_driver_frees_pending(device); now = ms_clock_ns()) {
+        ms_driver_frees_settle(device);
         bool moment = others && now < begin + MS_RETURN_OTHERS_NS;
         if (now >= deadline || (!moment && !any_of_ours(device)))
             return;
         if (now < begin + MS_RETURN_YIELD_NS)
             sched_yield();
         else
-            ms_clock_nap(MS_RETURN_NAP_NS);
+            ms_clock_sleep(MS_RETURN_SLEEP_NS);
     }
 }
 
-void ms_returns_begin(int device)
+void ms_driver_frees_begin(int device)
 {
     atomic_fetch_add_explicit(&begun[device], 1, memory_order_relaxed);
 }
 
-void ms_returns_end(int device)
+void ms_driver_frees_end(int device)
 {
     atomic_fetch_add_explicit(&ended[device], 1, memory_order_release);
     own++;
 }
 
-uint64_t ms_returns_ended(int device)
+uint64_t ms_driver_frees_ended(int device)
 {
     return atomic_load_explicit(&ended[device], memory_order_acquire) - own;
 }
 
 /* Whoever has seen under a heap's lock that something is missing sees that it was begun. */
-bool ms_returns_since(int device, uint64_t ended_before)
+bool ms_driver_frees_since(int device, uint64_t ended_before)
 {
     return atomic_load_explicit(&begun[device], memory_order_relaxed) - own != ended_before;
 }
 
-bool ms_returns_under_way(int device)
+bool ms_driver_frees_under_way(int device)
 {
     return atomic_load_explicit(&begun[device], memory_order_relaxed) !=
            atomic_load_explicit(&ended[device], memory_order_relaxed);
 }
 
-void ms_returns_died(struct ms_stream *stream)
+void ms_driver_frees_died(struct ms_stream *stream)
 {
     if (stream->returning)
         forget(stream);
 }
 
-void ms_returns_reset(void)
+void ms_driver_frees_reset(void)
 {
     first = NULL;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {

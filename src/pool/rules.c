@@ -4,10 +4,10 @@
 
 #include "pool/backing.h"
 
-static void used(struct ms_run *run)
+static void used(struct ms_extent *extent)
 {
-    if (MS_UNLIKELY(ms_fence_captured(run->segment->heap)))
-        ms_backing_capture_run(run);
+    if (MS_UNLIKELY(ms_fence_captured(extent->segment->heap)))
+        ms_backing_capture_run(extent);
 }
 
 static void opened(struct ms_segment *segment)
@@ -23,8 +23,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 /* What is carved can neither go back nor be what it was, before all of it is free: so the device has to have
  * several times as much left, and what is left over must not be too much, by itself and with all that lies
  * free between blocks already. Pages that are most of all that is in use may leave over anything: a program
- * that tries out one size after the other would give back and ask for each. Of a flow's nothing has to be
- * whole. */
+ * that tries out one size after the other would give back and ask for each. Of a stream arena's nothing has
+ * to be whole. */
 static uint64_t may_carve(const struct ms_extents *extents, uint64_t bytes)
 {
     const struct ms_heap *heap = ms_heap_with(extents);

@@ -26,8 +26,8 @@ void ms_segment_judge(struct ms_heap *heap, int status)
     }
     uint32_t serving = MS_HEAP_SERVING;
     if (atomic_compare_exchange_strong(&heap->state, &serving, MS_HEAP_DOWN)) {
-        ms_heap_part(heap);
-        atomic_store_explicit(&heap->sick_status, status, memory_order_release);
+        ms_heap_revoke(heap);
+        atomic_store_explicit(&heap->failed_status, status, memory_order_release);
     }
 }
 
@@ -35,21 +35,21 @@ void ms_segment_judge(struct ms_heap *heap, int status)
 
 static int context_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *given_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     CUdeviceptr address = 0;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_alloc(&address, bytes);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     given_p->address = address;
     return status;
 }
 
 static int context_give(struct ms_heap *heap, const struct ms_segment *segment)
 {
-    struct ms_visit visit;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_free(segment->address);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return status;
 }
 
@@ -64,7 +64,7 @@ static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segm
         bytes += segments[done++]->bytes;
     struct ms_stream *ours = ms_stream_ours(heap->gpu, heap->context, heap->device, stream);
     if (ours)
-        ms_returns_note(ours, heap->device, bytes);
+        ms_driver_frees_note(ours, heap->device, bytes);
     ms_unlock(&ms_streams_lock);
     return done;
 }
@@ -75,11 +75,11 @@ static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segm
 static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     uint32_t done = 0;
     if (!gpu->mem_free_async || !gpu->event_record)
         return 0;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     ms_lock(&heap->fence.lock);
     CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
     ms_unlock(&heap->fence.lock);
@@ -88,9 +88,9 @@ static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *cons
         done = free_async(heap, stream, segments, count);
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
     if (done)
-        ms_returns_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
+        ms_driver_frees_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
     atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return done;
 }
 
@@ -98,14 +98,14 @@ static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *cons
  * that: looked at in the first one. */
 static bool context_is_known(struct ms_heap *heap, const struct ms_segment *segment)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     CUdeviceptr base = 0;
     size_t length = 0;
     if (!heap->gpu->address_range || atomic_exchange_explicit(&heap->known, true, memory_order_relaxed))
         return true;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->address_range(&base, &length, segment->address);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     ms_segment_judge(heap, status);
     return status == CUDA_SUCCESS && base == segment->address && length >= segment->bytes;
 }
@@ -147,8 +147,8 @@ static void tell(const struct ms_heap *heap, const struct ms_segment *segment, b
                                    .bytes = segment->bytes,
                                    .context = heap->context,
                                    .device = heap->device,
-                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_SINGLE
-                                                                                    : MS_TIER_RUN};
+                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_DEDICATED
+                                                                                    : MS_TIER_EXTENT};
     ms_figures_tell(&told, added);
 }
 
@@ -331,9 +331,9 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
 
 static void forget_runs(struct ms_segment *segment)
 {
-    for (struct ms_run *run = segment->first, *after; run; run = after) {
-        after = run->after;
-        ms_run_forget(run);
+    for (struct ms_extent *extent = segment->first, *after; extent; extent = after) {
+        after = extent->after;
+        ms_extent_forget(extent);
     }
     void *units = (void *)atomic_load_explicit(&segment->units, memory_order_relaxed);
     atomic_store_explicit(&segment->units, NULL, memory_order_release);
@@ -352,7 +352,7 @@ struct ms_segment *ms_segment_detach_all(struct ms_heap *heap)
     return all;
 }
 
-void ms_segment_bury(const struct ms_heap *heap, struct ms_segment *all)
+void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all)
 {
     while (all) {
         struct ms_segment *segment = all;

@@ -24,13 +24,13 @@ void ms_pool_reset(void)
     ms_figures_reset();
     ms_heap_reset();
     ms_page_reset();
-    ms_near_reset();
+    ms_address_cache_reset();
     ms_table_reset();
-    ms_bags_reset();
+    ms_batches_reset();
     ms_pins_reset();
     ms_mempool_reset();
     ms_stream_reset();
-    ms_foreign_reset();
+    ms_external_reset();
     ms_wait_for_work_reset();
 }
 

@@ -1,13 +1,14 @@
 /* stop.c - the pool stands still while one thread looks at all of it.
  *
  * Floor 2. Takes every lock under which something in the pool changes: the table of heaps first, so that no
- * heap comes, then each heap's leases, each heap's own, whole buffers and the device's figures. No lock that
- * may be held across a vendor call is among them, so a thread that is stuck inside the vendor keeps nobody
- * waiting. So an event may be found to be over meanwhile; what it lets out of limbo does not count before the
- * pool goes on (`stopped_done`). All waits together are bounded: one that was interrupted in the middle of a
- * section, and never goes on, keeps its lock. Nothing is allocated.
+ * heap comes, then each heap's thread caches, each heap's own, whole buffers and the device's figures. No
+ * lock that may be held across a vendor call is among them, so a thread that is stuck inside the vendor keeps
+ * nobody waiting. So an event may be found to be over meanwhile; what it lets out of the pending list does
+ * not count before the pool goes on (`stopped_done`). All waits together are bounded: one that was
+ * interrupted in the middle of a section, and never goes on, keeps its lock. Nothing is allocated.
  *
- * A lease or a heap is locked by nobody beside another heap's, so the order of heaps does not matter. */
+ * A thread cache or a heap is locked by nobody beside another heap's, so the order of heaps does not
+ * matter. */
 #include "config.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ MS_TLS bool ms_pool_is_stopped;
 
 /* How far it got; of the one thread that stops the pool. */
 static struct {
-    uint32_t heaps, leases, plain; /* leases of all heaps, and heaps' own locks, in order */
+    uint32_t heaps, tcaches, plain; /* thread caches of all heaps, and heaps' own locks, in order */
     bool table, foreign, figures;
 } taken;
 static atomic_flag in_use = ATOMIC_FLAG_INIT;
@@ -39,10 +40,10 @@ static unsigned left_ms(uint64_t deadline_ns)
 static bool take_heaps(uint64_t deadline_ns)
 {
     taken.heaps = atomic_load_explicit(&ms_heap_count, memory_order_acquire);
-    for (; taken.leases < taken.heaps * MS_LEASES; taken.leases++) {
+    for (; taken.tcaches < taken.heaps * MS_TCACHES; taken.tcaches++) {
         struct ms_bias *lock =
-            &heap_at(taken.leases / MS_LEASES)->cache.leases[taken.leases % MS_LEASES].lock;
-        if (!ms_bias_lock_within(lock, MS_BIAS_LEASE, left_ms(deadline_ns)))
+            &heap_at(taken.tcaches / MS_TCACHES)->cache.tcaches[taken.tcaches % MS_TCACHES].lock;
+        if (!ms_bias_lock_within(lock, MS_BIAS_TCACHE, left_ms(deadline_ns)))
             return false;
     }
     for (; taken.plain < taken.heaps; taken.plain++) {
@@ -58,7 +59,7 @@ static bool take_all(uint64_t deadline_ns)
 {
     taken.table = ms_lock_within(&ms_heap_table_lock, left_ms(deadline_ns));
     return taken.table && take_heaps(deadline_ns) &&
-           (taken.foreign = ms_foreign_lock_within(left_ms(deadline_ns))) &&
+           (taken.foreign = ms_external_lock_within(left_ms(deadline_ns))) &&
            (taken.figures = ms_lock_within(&ms_figures_lock, left_ms(deadline_ns)));
 }
 
@@ -67,15 +68,15 @@ static void give_all(void)
     if (taken.figures)
         ms_unlock(&ms_figures_lock);
     if (taken.foreign)
-        ms_foreign_unlock();
+        ms_external_unlock();
     while (taken.plain > 0)
         ms_unlock(&heap_at(--taken.plain)->lock);
-    while (taken.leases-- > 0)
+    while (taken.tcaches-- > 0)
         ms_bias_unlock_plainly(
-            &heap_at(taken.leases / MS_LEASES)->cache.leases[taken.leases % MS_LEASES].lock);
+            &heap_at(taken.tcaches / MS_TCACHES)->cache.tcaches[taken.tcaches % MS_TCACHES].lock);
     if (taken.table)
         ms_unlock(&ms_heap_table_lock);
-    taken.leases = 0;
+    taken.tcaches = 0;
     taken.table = taken.foreign = taken.figures = false;
 }
 

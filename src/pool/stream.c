@@ -46,12 +46,12 @@ uint64_t ms_stream_context(const struct ms_stream *stream)
 static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
 {
     CUstream handle = ms_stream_handle(stream);
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if ((uintptr_t)handle > MS_STREAM_PER_THREAD)
         return ms_gpu_captures(stream->time.gpu, handle);
-    ms_visit_begin(&visit, stream->time.gpu, ms_stream_context(stream));
+    ms_context_scope_begin(&visit, stream->time.gpu, ms_stream_context(stream));
     bool open = ms_gpu_captures(stream->time.gpu, handle);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return open;
 }
 
@@ -70,8 +70,9 @@ bool ms_stream_reachable(const struct ms_stream *stream)
 
 bool ms_stream_mark(struct ms_stream *stream)
 {
-    return ms_stream_reachable(stream) && ms_timeline_mark(&stream->time, ms_stream_handle(stream),
-                                                           ms_timeline_latest(&stream->time)) == CUDA_SUCCESS;
+    return ms_stream_reachable(stream) &&
+           ms_fence_timeline_mark(&stream->time, ms_stream_handle(stream),
+                                  ms_fence_timeline_latest(&stream->time)) == CUDA_SUCCESS;
 }
 
 static struct ms_stream *_Atomic *bucket_of(uint64_t handle, uint64_t context, uint64_t id)
@@ -116,7 +117,7 @@ const struct ms_stream *ms_stream_next_in(uint64_t context, const struct ms_stre
 static bool is_waited_for(const struct ms_stream *stream)
 {
     return stream->batches || stream->returning ||
-           ms_timeline_reached(&stream->time) < ms_timeline_latest(&stream->time);
+           ms_fence_timeline_reached(&stream->time) < ms_fence_timeline_latest(&stream->time);
 }
 
 /* Lock held. One of the bucket's whose stream has ended, or a new one in it. */
@@ -162,24 +163,24 @@ void ms_stream_left(struct ms_stream *stream)
 {
     if (!stream->batches && !stream->returning &&
         !atomic_load_explicit(&stream->handle, memory_order_relaxed))
-        ms_timeline_end(&stream->time, false);
+        ms_fence_timeline_end(&stream->time, false);
 }
 
 static int device_of(const struct ms_gpu *gpu, uint64_t context)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     uint64_t current;
-    ms_visit_begin(&visit, gpu, context);
+    ms_context_scope_begin(&visit, gpu, context);
     int device = ms_gpu_current(gpu, &current);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return current == context ? device : MS_GPU_NO_DEVICE;
 }
 
 /* Lock held. */
 static void end(struct ms_stream *stream)
 {
-    ms_flow_orphan_all(stream, false);
-    ms_cross_stream_ends(stream);
+    ms_stream_arena_detach_all(stream, false);
+    ms_cross_free_stream_ends(stream);
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
@@ -212,8 +213,8 @@ static struct ms_stream *begin(struct ms_stream *_Atomic *bucket, const struct m
     atomic_store_explicit(&stream->id, id, memory_order_relaxed);
     stream->device = device;
     stream->thread = ms_thread_id();
-    ms_timeline_begin(&stream->time, gpu, context, MS_MARKS_OF_STREAM);
-    atomic_store_explicit(&stream->flows, NULL, memory_order_relaxed);
+    ms_fence_timeline_begin(&stream->time, gpu, context, MS_EVENTS_OF_STREAM);
+    atomic_store_explicit(&stream->arenas, NULL, memory_order_relaxed);
     atomic_store_explicit(&stream->handle, handle, memory_order_release);
     return stream;
 }
@@ -271,7 +272,7 @@ struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_stream *stream = begin(&buckets[0], gpu, context, MS_GPU_NO_DEVICE, 0, 0);
     if (stream)
-        ms_timeline_close(&stream->time);
+        ms_fence_timeline_close(&stream->time);
     return stream;
 }
 
@@ -323,9 +324,9 @@ bool ms_stream_ending(uint64_t context, uint64_t handle)
 static void die(struct ms_stream *stream)
 {
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
-    ms_cross_stream_died(stream);
-    ms_returns_died(stream);
-    ms_flow_orphan_all(stream, true);
+    ms_cross_free_stream_died(stream);
+    ms_driver_frees_died(stream);
+    ms_stream_arena_detach_all(stream, true);
     atomic_fetch_add_explicit(&ended, 1, memory_order_release);
 }
 
@@ -352,7 +353,7 @@ void ms_stream_reset(void)
     spare_count = 0;
     latest = own = (struct latest){0};
     ms_captures_reset();
-    ms_cross_reset();
-    ms_returns_reset();
-    ms_flow_figures_reset();
+    ms_cross_free_reset();
+    ms_driver_frees_reset();
+    ms_stream_arena_figures_reset();
 }

@@ -44,9 +44,9 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
 
 /** The program made one in this context. No lock held. */
 void ms_stream_born(const struct ms_gpu *gpu, uint64_t context, uint64_t handle);
-/** Under ms_pool_capture_enter: before a stream is destroyed. Its flows are for others when its work is done;
- * the fences of the context wait for that as well. False if it is not known; where the vendor refuses, a
- * known one is born anew. */
+/** Under ms_pool_capture_enter: before a stream is destroyed. Its stream arenas are for others when its work
+ * is done; the fences of the context wait for that as well. False if it is not known; where the vendor
+ * refuses, a known one is born anew. */
 bool ms_stream_ending(uint64_t context, uint64_t handle);
 /** A context is gone, and with it its streams, whose work is over. */
 void ms_stream_context_died(uint64_t context);
@@ -112,9 +112,10 @@ struct ms_stream_figures {
     uint64_t pool, stream;
     int device;
     bool by_program, ended;
-    bool former; /* a sum over flows of pools that were destroyed, whose memory is another pool's now */
+    bool former; /* a sum over stream arenas of pools that were destroyed, whose memory is another pool's now
+                  */
     struct ms_pool_figures figures;
-    uint64_t away_bytes, crossed, borrowed;
+    uint64_t away_bytes, crossed, stolen;
     uint64_t waited;        /* blocks that the stream was made to wait for on the device */
     uint64_t hoarded_bytes; /* lay idle with it while other streams were given as much anew */
 };

@@ -42,13 +42,13 @@ static int wait_for(struct ms_heap *heap, uint64_t epoch)
         bool alive = is_there(heap, life);
         if (alive)
             status = ms_fence_look_locked(heap);
-        if (alive && ms_timeline_reached(&fence->time) >= epoch)
+        if (alive && ms_fence_timeline_reached(&fence->time) >= epoch)
             status = CUDA_SUCCESS;
         ms_unlock(&fence->lock);
         if (!alive || status != CUDA_ERROR_NOT_READY)
             return status;
         if (ms_clock_ns() - begin > MS_LOOK_NS)
-            ms_clock_nap_longer(&nap_ns);
+            ms_clock_sleep_longer(&nap_ns);
     }
 }
 
@@ -67,13 +67,13 @@ static bool begin_to_enter(const struct ms_heap *heap)
 /* The whole device; false if a capture is open. */
 static bool wait_for_device(struct ms_heap *heap, int *status_p)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     *status_p = CUDA_SUCCESS;
     if (!begin_to_enter(heap))
         return false;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     *status_p = (int)heap->gpu->ctx_synchronize();
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
     if (!ms_gpu_is_of_captures(*status_p))
         return true;
@@ -85,18 +85,18 @@ void ms_pool_capture_begins(void)
 {
     while (atomic_load_explicit(&entering, memory_order_acquire) &&
            ms_clock_ns() - atomic_load_explicit(&entered_ns, memory_order_relaxed) < MS_ENTER_NS)
-        ms_clock_nap(MS_ENTER_NAP_NS);
+        ms_clock_sleep(MS_ENTER_SLEEP_NS);
 }
 
 /* Without the pool (MEMSHIM_MODE=track) captures are not followed: none is known of. */
 static void wait_unserved(const struct ms_gpu *gpu, uint64_t context)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (!gpu->ctx_synchronize || ms_captures_may_be_open())
         return;
-    ms_visit_begin(&visit, gpu, context);
+    ms_context_scope_begin(&visit, gpu, context);
     gpu->ctx_synchronize();
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
 }
 
 void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int device)
@@ -116,24 +116,24 @@ void ms_wait_for_work_reset(void)
 
 int ms_wait_free(struct ms_heap *heap, const struct ms_segment *segment)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (!begin_to_enter(heap))
         return CUDA_ERROR_NOT_READY;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_free(segment->address);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     atomic_fetch_sub_explicit(&entering, 1, memory_order_release);
     return status;
 }
 
 bool ms_wait_is_permitted(const struct ms_heap *heap)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     if (heap->gpu->free_is_sync) /* HIP's own free waits there, too */
         return true;
-    ms_visit_begin(&visit, heap->gpu, heap->context);
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->mem_free(NO_BLOCK);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return status != CUDA_ERROR_NOT_PERMITTED;
 }
 
@@ -143,7 +143,7 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
     int status = CUDA_SUCCESS;
     ms_lock(&fence->lock);
     bool over = heap->gpu->ctx_record_event != NULL, closed = over && ms_fence_close_locked(heap, &status);
-    uint64_t epoch = ms_timeline_covered(&fence->time);
+    uint64_t epoch = ms_fence_timeline_covered(&fence->time);
     ms_unlock(&fence->lock);
     if (closed)
         status = wait_for(heap, epoch);
@@ -152,7 +152,7 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
     *waited_p = closed && status == CUDA_SUCCESS;
     /* No event is to be had: the driver can say so itself. */
     if (!over || (!closed && status == CUDA_ERROR_OUT_OF_MEMORY)) {
-        epoch = ms_limbo_next_epoch(heap);
+        epoch = ms_pending_next_epoch(heap);
         *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;
         if (*waited_p)
             ms_fence_retired(heap, epoch);

@@ -14,10 +14,10 @@ static enum ms_pool_state state_of(enum ms_slot_state state)
 {
     switch (state) {
     case MS_SLOT_LIVE:
-    case MS_SLOT_DYING:
+    case MS_SLOT_RETIRING:
         return MS_STATE_LIVE;
-    case MS_SLOT_LIMBO:
-        return MS_STATE_LIMBO;
+    case MS_SLOT_PENDING:
+        return MS_STATE_PENDING;
     case MS_SLOT_PINNED:
         return MS_STATE_PINNED;
     default:
@@ -25,41 +25,43 @@ static enum ms_pool_state state_of(enum ms_slot_state state)
     }
 }
 
-static void walk_run(struct ms_run *run, struct ms_pool_piece *piece, tell_func tell, void *arg)
+static void walk_run(struct ms_extent *extent, struct ms_pool_piece *piece, tell_func tell, void *arg)
 {
-    uint64_t begin = ms_run_address(run) - piece->segment->address;
-    if (run->free || run->vacuum != MS_VACUUM_NONE) {
-        *piece = (struct ms_pool_piece){
-            .segment = piece->segment, .offset = begin, .bytes = ms_run_bytes(run), .state = MS_STATE_FREE};
+    uint64_t begin = ms_extent_address(extent) - piece->segment->address;
+    if (extent->free || extent->vacuum != MS_VACUUM_NONE) {
+        *piece = (struct ms_pool_piece){.segment = piece->segment,
+                                        .offset = begin,
+                                        .bytes = ms_extent_bytes(extent),
+                                        .state = MS_STATE_FREE};
         tell(arg, piece);
         return;
     }
-    for (uint32_t i = 0; i < ms_run_slot_count(run); i++) {
-        const struct ms_slot *slot = ms_run_slot(run, i);
-        piece->offset = begin + i * run->slot_bytes;
-        piece->bytes = run->slot_bytes;
+    for (uint32_t i = 0; i < ms_extent_slot_count(extent); i++) {
+        const struct ms_slot *slot = ms_extent_slot(extent, i);
+        piece->offset = begin + i * extent->slot_bytes;
+        piece->bytes = extent->slot_bytes;
         piece->state = state_of(ms_slot_state(slot));
         piece->requested =
             piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
-        piece->ticket =
-            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->ticket, memory_order_relaxed) : 0;
+        piece->record_id =
+            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
         tell(arg, piece);
     }
     /* What a span has behind its last slot. */
-    uint64_t told = ms_run_slot_count(run) * run->slot_bytes;
-    if (told < ms_run_bytes(run)) {
+    uint64_t told = ms_extent_slot_count(extent) * extent->slot_bytes;
+    if (told < ms_extent_bytes(extent)) {
         *piece = (struct ms_pool_piece){.segment = piece->segment,
                                         .offset = begin + told,
-                                        .bytes = ms_run_bytes(run) - told,
+                                        .bytes = ms_extent_bytes(extent) - told,
                                         .state = MS_STATE_FREE};
         tell(arg, piece);
     }
 }
 
 /* Without memory behind it, or with what is not the heap's yet. */
-static bool is_hole(const struct ms_run *run)
+static bool is_hole(const struct ms_extent *extent)
 {
-    return run->vacuum == MS_VACUUM_HOLE || run->vacuum == MS_VACUUM_FILLING;
+    return extent->vacuum == MS_VACUUM_HOLE || extent->vacuum == MS_VACUUM_FILLING;
 }
 
 /* A range is a segment for each stretch without a hole. */
@@ -69,17 +71,17 @@ static void walk_range(const struct ms_segment *segment, struct ms_pool_segment 
     struct ms_pool_piece piece = {.segment = about};
     about->vmm = true;
     about->bytes = 0;
-    for (struct ms_run *run = segment->first; run; run = run->after) {
-        if (is_hole(run)) {
+    for (struct ms_extent *extent = segment->first; extent; extent = extent->after) {
+        if (is_hole(extent)) {
             about->bytes = 0;
             continue;
         }
         if (!about->bytes) {
-            about->address = ms_run_address(run);
-            for (const struct ms_run *more = run; more && !is_hole(more); more = more->after)
-                about->bytes += ms_run_bytes(more);
+            about->address = ms_extent_address(extent);
+            for (const struct ms_extent *more = extent; more && !is_hole(more); more = more->after)
+                about->bytes += ms_extent_bytes(more);
         }
-        walk_run(run, &piece, tell, arg);
+        walk_run(extent, &piece, tell, arg);
     }
 }
 
@@ -91,7 +93,7 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
                                     .bytes = segment->bytes,
                                     .context = heap->context,
                                     .device = heap->device,
-                                    .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_RUN : MS_TIER_SINGLE,
+                                    .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_EXTENT : MS_TIER_DEDICATED,
                                     .pinned = segment->captured};
     struct ms_pool_piece piece = {.segment = &about, .bytes = segment->bytes, .state = MS_STATE_FREE};
     if (segment->backing) {
@@ -100,8 +102,8 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
     }
     if (!segment->first)
         tell(arg, &piece);
-    for (struct ms_run *run = segment->first; run; run = run->after)
-        walk_run(run, &piece, tell, arg);
+    for (struct ms_extent *extent = segment->first; extent; extent = extent->after)
+        walk_run(extent, &piece, tell, arg);
 }
 
 void ms_pool_walk(tell_func tell, void *arg)
@@ -109,10 +111,10 @@ void ms_pool_walk(tell_func tell, void *arg)
     struct ms_heap *heap;
     for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
         ms_heap_lock_all(heap);
-        ms_lease_settle(&heap->cache, ms_stop_done(heap));
+        ms_tcache_settle(&heap->cache, ms_stop_done(heap));
         for (const struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next)
             walk_segment(heap, segment, tell, arg);
         ms_heap_unlock_all(heap);
     }
-    ms_foreign_walk(tell, arg);
+    ms_external_walk(tell, arg);
 }

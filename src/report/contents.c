@@ -14,10 +14,10 @@ static struct ms_snapshot snapshot;
 static struct ms_report_stacks stacks;
 static struct ms_out out;
 
-static void mention_misfree(const struct ms_misfree_row *row)
+static void mention_misfree(const struct ms_invalid_free_row *row)
 {
     ms_report_stacks_mention(&stacks, row->stack);
-    if (ms_misfree_is_use(row->rule))
+    if (ms_invalid_free_is_use(row->rule))
         ms_report_stacks_mention(&stacks, (ms_stack_id)row->block_bytes);
 }
 
@@ -30,7 +30,7 @@ static void mention_stacks(void)
     for (unsigned i = 0; i < snapshot.events.oom_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
     for (unsigned i = 0; i < snapshot.misfree_count; i++)
-        mention_misfree(&snapshot.misfrees[i]);
+        mention_misfree(&snapshot.invalid_frees[i]);
     for (uint32_t i = 0; i < snapshot.taker_count; i++)
         ms_report_stacks_mention(&stacks, snapshot.takers[i].stack);
     ms_report_stacks_number(&stacks);

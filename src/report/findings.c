@@ -74,11 +74,11 @@ char *ms_finding_line(const struct ms_report *report, const json_t *row, const c
     return line;
 }
 
-void ms_finding_note(struct ms_finder *finder, struct ms_found found)
+void ms_finding_note(struct ms_finder *finder, struct ms_finding_rows found)
 {
     if (finder->found_count == finder->found_room) {
         size_t room = finder->found_room ? 2 * finder->found_room : 256;
-        struct ms_found *all = realloc(finder->found, room * sizeof(*all));
+        struct ms_finding_rows *all = realloc(finder->found, room * sizeof(*all));
 
         if (!all)
             return;
@@ -90,7 +90,7 @@ void ms_finding_note(struct ms_finder *finder, struct ms_found found)
 
 static int compare_found(const void *a, const void *b)
 {
-    const struct ms_found *x = a, *y = b;
+    const struct ms_finding_rows *x = a, *y = b;
 
     if (x->rule != y->rule)
         return x->rule < y->rule ? -1 : 1;
@@ -105,7 +105,7 @@ void ms_finding_tell_noted(struct ms_finder *finder)
     if (finder->found_count)
         qsort(finder->found, finder->found_count, sizeof(*finder->found), compare_found);
     for (size_t i = 0; i < finder->found_count; i++) {
-        const struct ms_found *found = &finder->found[i];
+        const struct ms_finding_rows *found = &finder->found[i];
 
         first = found->rule == finder->found[first].rule ? first : i;
         if (i - first < MS_FINDINGS_OF_RULE_MAX ||

@@ -2,8 +2,8 @@
  * them.
  *
  * Floor 4, command line only. What the record alone proves is in findings[] already, written by the process;
- * the command adds what takes names of functions and owners, says of each whose line it is, and ranks them.
- */
+ * the command adds what takes names of functions and owners, says of each whose line it is, and ranks
+ * them. */
 #ifndef MS_REPORT_FINDINGS_H
 #define MS_REPORT_FINDINGS_H
 
@@ -31,20 +31,20 @@ enum ms_finding_many {
     MS_MANY_COUNT
 };
 
-/* What such a rule found: told later, if it is among the largest, as most are not shown and texts take time.
- */
+/* What such a rule found: told later, if it is among the largest, as most are not shown and texts take
+ * time. */
 struct ms_finder;
-struct ms_found {
+struct ms_finding_rows {
     enum ms_finding_many rule;
     json_int_t bytes;
-    void (*tell)(struct ms_finder *finder, const struct ms_found *found);
+    void (*tell)(struct ms_finder *finder, const struct ms_finding_rows *found);
     const json_t *row, *of; /* for `tell` */
 };
 
 struct ms_finder {
     struct ms_report *report;
     json_t *rows; /* findings[] to be */
-    struct ms_found *found;
+    struct ms_finding_rows *found;
     size_t found_count, found_room;
     struct {
         size_t count;
@@ -53,7 +53,7 @@ struct ms_finder {
 };
 
 /** Notes it; what there is no memory for is not told. */
-void ms_finding_note(struct ms_finder *finder, struct ms_found found);
+void ms_finding_note(struct ms_finder *finder, struct ms_finding_rows found);
 /** Tells all that was noted, but for what is less than what a rule shows; and forgets it. */
 void ms_finding_tell_noted(struct ms_finder *finder);
 

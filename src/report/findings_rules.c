@@ -30,7 +30,7 @@ static const char *api_of(const json_t *site)
 
 /* --- leak, growth --------------------------------------------------------------------------------------- */
 
-static void tell_leak(struct ms_finder *finder, const struct ms_found *found)
+static void tell_leak(struct ms_finder *finder, const struct ms_finding_rows *found)
 {
     const json_t *site = found->of;
     json_int_t count = ms_report_int(found->row, "count");
@@ -56,7 +56,7 @@ static void tell_leak(struct ms_finder *finder, const struct ms_found *found)
 static void look_at_leak(struct ms_finder *finder, const json_t *leak)
 {
     enum ms_leak_class class = ms_leak_class_of(leak);
-    struct ms_found found = {
+    struct ms_finding_rows found = {
         .rule = class == MS_LEAK_GROWING ? MS_MANY_GROWTH : MS_MANY_LEAK, .tell = tell_leak, .row = leak};
 
     found.bytes = ms_leak_bytes(leak);
@@ -67,7 +67,7 @@ static void look_at_leak(struct ms_finder *finder, const json_t *leak)
 }
 
 /* Freed in the end, as a program does that ends in good order: while it ran it grew all the same. */
-static void tell_grown(struct ms_finder *finder, const struct ms_found *found)
+static void tell_grown(struct ms_finder *finder, const struct ms_finding_rows *found)
 {
     const json_t *site = found->row;
     char *line = ms_finding_line(finder->report, site, "this call");
@@ -85,10 +85,10 @@ static void tell_grown(struct ms_finder *finder, const struct ms_found *found)
 static void look_at_grown(struct ms_finder *finder, const struct ms_site_row *site)
 {
     if (site->grew_bytes > 0)
-        ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_GROWTH,
-                                                  .bytes = site->grew_bytes,
-                                                  .tell = tell_grown,
-                                                  .row = site->json});
+        ms_finding_note(finder, (struct ms_finding_rows){.rule = MS_MANY_GROWTH,
+                                                         .bytes = site->grew_bytes,
+                                                         .tell = tell_grown,
+                                                         .row = site->json});
 }
 
 /* Which rows of devices[] have a site that grows: told there, and not once more by phase. */
@@ -107,7 +107,7 @@ static bool *growing_devices(const struct ms_report *report)
     return grows;
 }
 
-static void tell_phase(struct ms_finder *finder, const struct ms_found *found)
+static void tell_phase(struct ms_finder *finder, const struct ms_finding_rows *found)
 {
     const json_t *device = found->row, *held = json_array_get(json_object_get(device, "sites"), 0);
     const json_t *site = ms_report_site(finder->report, ms_report_int(held, "site"));
@@ -133,11 +133,11 @@ static void look_at_phase(struct ms_finder *finder, const json_t *phase, const j
     if (ms_report_int(device, "count") < GROWTH_TIMES || ms_report_int(growth, "min") <= 0 ||
         at == SIZE_MAX || grows[at])
         return;
-    ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_GROWTH,
-                                              .bytes = ms_report_int(growth, "total"),
-                                              .tell = tell_phase,
-                                              .row = device,
-                                              .of = phase});
+    ms_finding_note(finder, (struct ms_finding_rows){.rule = MS_MANY_GROWTH,
+                                                     .bytes = ms_report_int(growth, "total"),
+                                                     .tell = tell_phase,
+                                                     .row = device,
+                                                     .of = phase});
 }
 
 static void look_at_growth(struct ms_finder *finder)
@@ -184,7 +184,7 @@ static bool is_tracked_only(const struct ms_report *report)
     return false;
 }
 
-static void tell_temporary(struct ms_finder *finder, const struct ms_found *found)
+static void tell_temporary(struct ms_finder *finder, const struct ms_finding_rows *found)
 {
     const json_t *site = found->row;
     const char *kind = ms_report_text(site, "kind");
@@ -213,14 +213,14 @@ static void look_at_temporary(struct ms_finder *finder, const struct ms_site_row
     mean = site->total_count > 0 ? (double)site->total_bytes / (double)site->total_count : 0;
     if (strcmp(site->kind, "imported") != 0 && strcmp(site->kind, "graph") != 0 &&
         (double)site->max_bytes <= TEMPORARY_AT_ONCE * mean)
-        ms_finding_note(finder, (struct ms_found){.rule = MS_MANY_TEMPORARY,
-                                                  .bytes = site->max_bytes,
-                                                  .tell = tell_temporary,
-                                                  .row = site->json});
+        ms_finding_note(finder, (struct ms_finding_rows){.rule = MS_MANY_TEMPORARY,
+                                                         .bytes = site->max_bytes,
+                                                         .tell = tell_temporary,
+                                                         .row = site->json});
 }
 
-/* --- stream_hoard ----------------------------------------------------------------------------------------
- */
+/* --- stream_hoard
+ * ---------------------------------------------------------------------------------------- */
 
 /* Where most memory in the order of streams was allocated, by rows of devices[]. */
 static const json_t **most_in_order(const struct ms_report *report)

@@ -86,9 +86,9 @@ static void write_overhead(struct ms_out *out, const struct ms_report_input *inp
     if (input->snapshot->events.lost_ooms)
         json_object_set_new(json, "ooms_left_out",
                             json_integer((json_int_t)input->snapshot->events.lost_ooms));
-    if (ms_table_dropped(MS_TABLE_TAKERS))
+    if (ms_table_dropped(MS_TABLE_FOOTPRINTS))
         json_object_set_new(json, "contexts_left_out",
-                            json_integer((json_int_t)ms_table_dropped(MS_TABLE_TAKERS)));
+                            json_integer((json_int_t)ms_table_dropped(MS_TABLE_FOOTPRINTS)));
     ms_out_key(out, "overhead");
     ms_out_value(out, json);
 }

@@ -59,7 +59,7 @@ void ms_json_uses(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_uses_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
 /** The findings about refused frees. json_misfrees.c */
-void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input);
+void ms_json_invalid_frees(struct ms_out *out, const struct ms_report_input *input);
 
 /* json_pools.c: pools[], and the segments of the pool */
 void ms_json_pools(struct ms_out *out, const struct ms_report_input *input);

@@ -12,7 +12,7 @@ static void set_inferred(json_t *json, const struct ms_snapshot *snapshot, int d
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < snapshot->taker_count; i++) {
-        const struct ms_taker_row *row = &snapshot->takers[i];
+        const struct ms_footprint_row *row = &snapshot->takers[i];
         if (row->device == device && row->is_inferred && row->first_ns <= t_ns &&
             (!row->ended_ns || row->ended_ns > t_ns))
             bytes += row->total_bytes;
@@ -32,7 +32,7 @@ static json_t *row_json(const struct ms_snapshot *snapshot, int device, const ch
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
         (json_int_t)balance->in_use_bytes, "requested", (json_int_t)balance->parts.requested, "rounding",
         (json_int_t)(balance->parts.rounding + balance->driver_rounding_bytes), "limbo",
-        (json_int_t)balance->parts.limbo, "cached",
+        (json_int_t)balance->parts.pending, "cached",
         (json_int_t)(balance->parts.cached + balance->driver_cached_bytes), "driver_rounding",
         (json_int_t)balance->driver_rounding_bytes, "driver_cached", (json_int_t)balance->driver_cached_bytes,
         "stranded", (json_int_t)balance->parts.stranded, "pinned", (json_int_t)balance->parts.pinned,

@@ -7,12 +7,12 @@
 
 #include "report/json.h"
 
-static json_t *row_json(const struct ms_taker_row *row, const struct ms_report_input *input)
+static json_t *row_json(const struct ms_footprint_row *row, const struct ms_report_input *input)
 {
     uint64_t ended_ns = row->ended_ns;
     char context[32];
     snprintf(context, sizeof context, "0x%llx", (unsigned long long)row->context);
-    json_t *json = json_pack("{s:s}", "kind", row->taker == MS_TAKER_CONTEXT ? "context" : "module");
+    json_t *json = json_pack("{s:s}", "kind", row->taker == MS_FOOTPRINT_CONTEXT ? "context" : "module");
     ms_json_set_device(json, row->device);
     json_t *rest = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "context", context, "api",

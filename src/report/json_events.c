@@ -58,7 +58,7 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
         }
         write_series(out, "live", device->timeline, count);
         write_series(out, "reserved", device->reserved, count);
-        write_series(out, "limbo", device->limbo, count);
+        write_series(out, "limbo", device->pending, count);
         ms_out_raw(out, "}");
         first = false;
     }
@@ -139,7 +139,7 @@ static bool write_pool_findings(struct ms_out *out, int device, const struct ms_
          is_preallocated() ? 0 : pool->peak_parts.stranded},
         {"limbo_memory", "were freed, and the device could still use them",
          "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
-         pool->peak_parts.limbo},
+         pool->peak_parts.pending},
     };
     for (unsigned i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         uint64_t lost = rules[i].bytes < beyond ? rules[i].bytes : beyond;
@@ -169,7 +169,7 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
     const struct share all[5] = {
         {"pending (freed, and the device could still use it)",
          "the host runs far ahead of the device: wait for it now and then, or set MEMSHIM_LIMBO lower",
-         parts->limbo},
+         parts->pending},
         {"inactive in whole segments (kept for what comes)", "MEMSHIM_KEEP says how much may be kept",
          parts->cached},
         {"inactive between allocated blocks (fragmentation)",
@@ -253,7 +253,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     ms_out_begin_array(out);
     for (unsigned i = 0; i < events->death_count; i++)
         ms_out_element(out, death_finding(&events->deaths[i]));
-    ms_json_misfrees(out, input);
+    ms_json_invalid_frees(out, input);
     if (events->unseen_frees)
         ms_out_element(out, unseen_frees_finding(events->unseen_frees));
     for (int i = 0; i < MS_DEVICES_MAX; i++) {

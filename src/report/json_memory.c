@@ -64,7 +64,7 @@ static uint64_t allocations(const struct ms_account *account)
 json_t *ms_json_parts(const struct ms_parts *parts)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "requested", (json_int_t)parts->requested, "rounding",
-                     (json_int_t)parts->rounding, "limbo", (json_int_t)parts->limbo, "cached",
+                     (json_int_t)parts->rounding, "limbo", (json_int_t)parts->pending, "cached",
                      (json_int_t)parts->cached, "stranded", (json_int_t)parts->stranded, "pinned",
                      (json_int_t)parts->pinned);
 }
@@ -119,8 +119,8 @@ static const char *balance_state(const struct ms_snapshot_device *device)
                                                             : "unasked";
 }
 
-/* What was noted at different moments of a call is put right: no more was live, or reserved, than was held.
- */
+/* What was noted at different moments of a call is put right: no more was live, or reserved, than was
+ * held. */
 static uint64_t most_held(const struct ms_snapshot_device *device, uint64_t held)
 {
     uint64_t most = device->peak_held_bytes > held ? device->peak_held_bytes : held;

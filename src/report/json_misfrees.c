@@ -24,14 +24,14 @@ static const char *noun_of(unsigned space)
 }
 
 /* ": 0x7f0000000200, 1.0 MiB from cudaMalloc", as far as it is known. */
-static void write_block(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+static void write_block(const struct ms_invalid_free_row *row, const struct ms_site *site, char *text,
                         size_t bytes)
 {
     char size[MS_SIZE_BYTES];
     ms_size_write(row->block_bytes, size, sizeof size);
     int used = snprintf(text, bytes, "%s%s0x%llx, ", row->count > 1 ? "first " : "", noun_of(row->space),
                         (unsigned long long)row->given);
-    if (row->rule == MS_MISFREE_INTERIOR && used < (int)bytes)
+    if (row->rule == MS_INVALID_FREE_INTERIOR && used < (int)bytes)
         used += snprintf(text + used, bytes - (size_t)used, "%llu bytes into ",
                          (unsigned long long)(row->given - row->begin));
     if (used < (int)bytes)
@@ -39,9 +39,10 @@ static void write_block(const struct ms_misfree_row *row, const struct ms_site *
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
-static void write_use(const struct ms_misfree_row *row, const struct ms_site *site, char *text, size_t bytes)
+static void write_use(const struct ms_invalid_free_row *row, const struct ms_site *site, char *text,
+                      size_t bytes)
 {
-    const char *what = row->rule == MS_MISFREE_GIVEN ? "was given" : "used";
+    const char *what = row->rule == MS_INVALID_FREE_GIVEN ? "was given" : "used";
     unsigned long long count = row->count;
     char size[MS_SIZE_BYTES];
     ms_size_write(row->bytes, size, sizeof size);
@@ -55,12 +56,12 @@ static void write_use(const struct ms_misfree_row *row, const struct ms_site *si
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
-static void write_registration(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+static void write_registration(const struct ms_invalid_free_row *row, const struct ms_site *site, char *text,
                                size_t bytes)
 {
-    const char *const more[] = {[MS_MISFREE_HOST] = "addresses that are no device's were registered",
-                                [MS_MISFREE_BEYOND] = "registrations are longer than their blocks",
-                                [MS_MISFREE_LEFT] = "registrations were never taken back"};
+    const char *const more[] = {[MS_INVALID_FREE_HOST] = "addresses that are no device's were registered",
+                                [MS_INVALID_FREE_BEYOND] = "registrations are longer than their blocks",
+                                [MS_INVALID_FREE_LEFT] = "registrations were never taken back"};
     const char *api = row->api == UINT16_MAX ? "" : ms_events_api_name(row->api);
     unsigned long long count = row->count, given = row->given;
     const char *first = count > 1 ? "first " : "";
@@ -71,10 +72,10 @@ static void write_registration(const struct ms_misfree_row *row, const struct ms
         snprintf(calls, sizeof calls, " in %llu calls", count);
     if (row->api == UINT16_MAX)
         snprintf(text, bytes, "%llu more from other places: %s", count, more[row->rule]);
-    else if (row->rule == MS_MISFREE_LEFT)
+    else if (row->rule == MS_INVALID_FREE_LEFT)
         snprintf(text, bytes, "%llu registration%s by %s %s never taken back: %s", count,
                  count == 1 ? "" : "s", api, count == 1 ? "was" : "were", size);
-    else if (row->rule == MS_MISFREE_HOST)
+    else if (row->rule == MS_INVALID_FREE_HOST)
         snprintf(text, bytes, "%s was given %s%s that is no device memory: %s0x%llx", api, size, calls, first,
                  given);
     else
@@ -84,24 +85,24 @@ static void write_registration(const struct ms_misfree_row *row, const struct ms
                  site ? ms_events_api_name(site->api) : "an unknown place");
 }
 
-static void write_message(const struct ms_misfree_row *row, const struct ms_site *site, char *text,
+static void write_message(const struct ms_invalid_free_row *row, const struct ms_site *site, char *text,
                           size_t bytes)
 {
-    bool is_double = row->rule == MS_MISFREE_DOUBLE;
+    bool is_double = row->rule == MS_INVALID_FREE_DOUBLE;
     unsigned long long count = row->count;
     char block[160];
-    if (ms_misfree_is_use(row->rule)) {
+    if (ms_invalid_free_is_use(row->rule)) {
         write_use(row, site, text, bytes);
         return;
     }
-    if (row->rule == MS_MISFREE_FORKED) {
+    if (row->rule == MS_INVALID_FREE_FORKED) {
         snprintf(text, bytes,
                  "%llu call%s of %s failed in a child of fork: its parent had used the GPU before", count,
                  count == 1 ? "" : "s",
                  row->api == UINT16_MAX ? "other places" : ms_events_api_name(row->api));
         return;
     }
-    if (row->rule >= MS_MISFREE_HOST) {
+    if (row->rule >= MS_INVALID_FREE_HOST) {
         write_registration(row, site, text, bytes);
         return;
     }
@@ -125,30 +126,30 @@ static const char use_advice[] = "whoever is given the memory next finds it chan
 static const struct {
     const char *name, *advice;
 } rules[] = {
-    [MS_MISFREE_DOUBLE] = {"double_free",
-                           "it was refused and changed nothing; had the address been given out again "
-                           "meanwhile, it would have freed somebody else's block: free each block once"},
-    [MS_MISFREE_INTERIOR] = {"interior_free",
-                             "it was refused, and the block is still there: free the address "
-                             "that the allocation returned"},
-    [MS_MISFREE_USED] = {"use_after_free", use_advice},
-    [MS_MISFREE_GIVEN] = {"use_after_free", use_advice},
-    [MS_MISFREE_HOST] = {"wrong_registration",
-                         "NCCL takes it for the device's: register what ncclMemAlloc or the driver "
-                         "allocated on the device"},
-    [MS_MISFREE_BEYOND] = {"wrong_registration",
-                           "what lies behind the block is somebody else's, and may go any time: register "
-                           "no more than was allocated"},
-    [MS_MISFREE_LEFT] = {"buffers_registered",
-                         "each keeps its buffer from going, and costs every rank something: deregister "
-                         "what this registers before it is freed, or destroy the communicator"},
-    [MS_MISFREE_FORKED] =
+    [MS_INVALID_FREE_DOUBLE] = {"double_free",
+                                "it was refused and changed nothing; had the address been given out again "
+                                "meanwhile, it would have freed somebody else's block: free each block once"},
+    [MS_INVALID_FREE_INTERIOR] = {"interior_free",
+                                  "it was refused, and the block is still there: free the address "
+                                  "that the allocation returned"},
+    [MS_INVALID_FREE_USED] = {"use_after_free", use_advice},
+    [MS_INVALID_FREE_GIVEN] = {"use_after_free", use_advice},
+    [MS_INVALID_FREE_HOST] = {"wrong_registration",
+                              "NCCL takes it for the device's: register what ncclMemAlloc or the driver "
+                              "allocated on the device"},
+    [MS_INVALID_FREE_BEYOND] =
+        {"wrong_registration", "what lies behind the block is somebody else's, and may go any time: register "
+                               "no more than was allocated"},
+    [MS_INVALID_FREE_LEFT] = {"buffers_registered",
+                              "each keeps its buffer from going, and costs every rank something: deregister "
+                              "what this registers before it is freed, or destroy the communicator"},
+    [MS_INVALID_FREE_FORKED] =
         {"forked_with_gpu",
          "no call works in such a child, whatever it does: fork before the first use of the "
          "GPU, or begin processes anew (exec; spawn or forkserver of multiprocessing)"},
 };
 
-static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_input *input)
+static json_t *finding(const struct ms_invalid_free_row *row, const struct ms_report_input *input)
 {
     uint32_t place = ms_snapshot_place(input->snapshot, row->site);
     const struct ms_site *site =
@@ -157,8 +158,8 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     write_message(row, site, message, sizeof message);
     json_t *json =
         json_pack("{s:s, s:s, s:s, s:I}", "rule", rules[row->rule].name, "severity",
-                  row->rule == MS_MISFREE_LEFT ? "warning" : "error", "confidence",
-                  row->rule == MS_MISFREE_GIVEN ? "inferred" : "exact", "bytes", (json_int_t)row->bytes);
+                  row->rule == MS_INVALID_FREE_LEFT ? "warning" : "error", "confidence",
+                  row->rule == MS_INVALID_FREE_GIVEN ? "inferred" : "exact", "bytes", (json_int_t)row->bytes);
     if (site)
         json_object_set_new(json, "site", json_integer((json_int_t)place));
     if (row->device >= 0)
@@ -170,7 +171,7 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     if (row->api != UINT16_MAX) {
         json_object_set_new(json, "api", json_string(ms_events_api_name(row->api)));
         json_object_set_new(json, "stack", json_integer(ms_report_stacks_at(input->stacks, row->stack)));
-        if (ms_misfree_is_use(row->rule) && row->block_bytes)
+        if (ms_invalid_free_is_use(row->rule) && row->block_bytes)
             json_object_set_new(
                 json, "freed_stack",
                 json_integer(ms_report_stacks_at(input->stacks, (ms_stack_id)row->block_bytes)));
@@ -178,13 +179,13 @@ static json_t *finding(const struct ms_misfree_row *row, const struct ms_report_
     return json;
 }
 
-void ms_json_misfrees(struct ms_out *out, const struct ms_report_input *input)
+void ms_json_invalid_frees(struct ms_out *out, const struct ms_report_input *input)
 {
     for (uint32_t i = 0; i < input->snapshot->misfree_count; i++) {
-        const struct ms_misfree_row *row = &input->snapshot->misfrees[i];
+        const struct ms_invalid_free_row *row = &input->snapshot->invalid_frees[i];
 
         /* what a process that runs, or was ended, has registered it may have a use for */
-        if (row->rule != MS_MISFREE_LEFT || input->reason == MS_END_EXIT)
+        if (row->rule != MS_INVALID_FREE_LEFT || input->reason == MS_END_EXIT)
             ms_out_element(out, finding(row, input));
     }
 }

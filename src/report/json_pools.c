@@ -24,7 +24,7 @@ static struct ms_pool_record without_flows(const struct ms_snapshot *snapshot, i
 {
     struct ms_pool_record rest = snapshot->devices[device].pool;
     for (uint32_t i = 0; i < snapshot->flow_count; i++) {
-        const struct ms_flow_record *flow = &snapshot->flows[i];
+        const struct ms_stream_arena_record *flow = &snapshot->flows[i];
         if (!flow->pool || flow->device != device)
             continue;
         for (unsigned tier = 0; tier < MS_TIERS; tier++)
@@ -44,22 +44,21 @@ static json_t *hits_json(const uint64_t *tier_hits)
     return hits;
 }
 
-static json_t *stream_json(const struct ms_flow_record *flow)
+static json_t *stream_json(const struct ms_stream_arena_record *flow)
 {
     const json_int_t hits = (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]);
-    json_t *json =
-        json_pack("{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream",
-                  (json_int_t)flow->stream, "ended", (int)flow->ended, "reserved_bytes",
-                  (json_int_t)flow->reserved_bytes, "live_bytes", (json_int_t)flow->live_bytes, "limbo_bytes",
-                  (json_int_t)flow->limbo_bytes, "hits", hits, "misses", (json_int_t)flow->misses,
-                  "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees", (json_int_t)flow->crossed,
-                  "borrowed", (json_int_t)flow->borrowed, "waited", (json_int_t)flow->waited);
+    json_t *json = json_pack(
+        "{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream,
+        "ended", (int)flow->ended, "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes",
+        (json_int_t)flow->live_bytes, "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
+        (json_int_t)flow->misses, "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees",
+        (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->stolen, "waited", (json_int_t)flow->waited);
     if (flow->hoarded_bytes)
         json_object_set_new(json, "hoarded_bytes", json_integer((json_int_t)flow->hoarded_bytes));
     return json;
 }
 
-static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
+static void add(struct ms_stream_arena_record *sum, const struct ms_stream_arena_record *flow)
 {
     for (unsigned tier = 0; tier < MS_TIERS; tier++)
         sum->hits[tier] += flow->hits[tier];
@@ -69,14 +68,14 @@ static void add(struct ms_flow_record *sum, const struct ms_flow_record *flow)
     sum->misses += flow->misses;
     sum->trims += flow->trims;
     sum->crossed += flow->crossed;
-    sum->borrowed += flow->borrowed;
+    sum->stolen += flow->stolen;
     sum->limbo_waits += flow->limbo_waits;
     sum->waited += flow->waited;
     if (sum->largest_free_bytes < flow->largest_free_bytes)
         sum->largest_free_bytes = flow->largest_free_bytes;
 }
 
-static const char *kind_of(const struct ms_flow_record *flow)
+static const char *kind_of(const struct ms_stream_arena_record *flow)
 {
     return flow->former ? "ended" : flow->by_program ? "program" : "default";
 }
@@ -84,11 +83,11 @@ static const char *kind_of(const struct ms_flow_record *flow)
 /* One of the program's own pools, with all its streams; or what is left of those that it destroyed. */
 static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t number)
 {
-    struct ms_flow_record sum;
+    struct ms_stream_arena_record sum;
     json_t *streams = json_array();
     memset(&sum, 0, sizeof sum);
     for (uint32_t i = 0; i < snapshot->flow_count; i++) {
-        const struct ms_flow_record *flow = &snapshot->flows[i];
+        const struct ms_stream_arena_record *flow = &snapshot->flows[i];
         if (flow->pool != number)
             continue;
         add(&sum, flow);
@@ -106,7 +105,7 @@ static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t
                   (json_int_t)sum.limbo_waits, "trims", (json_int_t)sum.trims, "largest_free_bytes",
                   (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes,
                   "live_bytes", (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes,
-                  "crossed_frees", (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.borrowed, "waited",
+                  "crossed_frees", (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.stolen, "waited",
                   (json_int_t)sum.waited, "streams", streams);
     json_object_update(json, rest);
     json_decref(rest);

@@ -79,16 +79,16 @@ static json_t *module(uint32_t row)
     return json;
 }
 
-static const char *mark_name(enum ms_mark mark)
+static const char *mark_name(enum ms_pseudo_frame mark)
 {
-    static const char *const names[MS_MARK_COUNT] = {
-        [MS_MARK_APART] = "apart",
-        [MS_MARK_INFERRED] = "inferred",
-        [MS_MARK_THREAD] = "thread",
-        [MS_MARK_UNSURE] = "unsure",
-        [MS_MARK_COMMUNICATOR] = "communicator",
+    static const char *const names[MS_PSEUDO_COUNT] = {
+        [MS_PSEUDO_APART] = "apart",
+        [MS_PSEUDO_INFERRED] = "inferred",
+        [MS_PSEUDO_THREAD] = "thread",
+        [MS_PSEUDO_UNSURE] = "unsure",
+        [MS_PSEUDO_COMMUNICATOR] = "communicator",
     };
-    return mark < MS_MARK_COUNT ? names[mark] : NULL;
+    return mark < MS_PSEUDO_COUNT ? names[mark] : NULL;
 }
 
 /* What a damaged ledger says of no code object and of no mark is left out. */
@@ -107,11 +107,11 @@ static json_t *frame_of_python(const struct ms_report_stacks *stacks, uint64_t f
 static json_t *frame_of_mark(uint64_t frame)
 {
     json_t *json = json_pack("{s:s}", "kind", "mark");
-    const char *mark = mark_name(ms_frame_mark_of(frame));
+    const char *mark = mark_name(ms_frame_pseudo_of(frame));
     if (mark)
         json_object_set_new(json, "mark", json_string(mark));
-    if (ms_frame_mark_of(frame) == MS_MARK_THREAD || ms_frame_mark_of(frame) == MS_MARK_COMMUNICATOR)
-        json_object_set_new(json, "name", ms_out_string(ms_code_text(ms_frame_mark_text(frame))));
+    if (ms_frame_pseudo_of(frame) == MS_PSEUDO_THREAD || ms_frame_pseudo_of(frame) == MS_PSEUDO_COMMUNICATOR)
+        json_object_set_new(json, "name", ms_out_string(ms_code_text(ms_frame_pseudo_text(frame))));
     return json;
 }
 

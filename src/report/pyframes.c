@@ -95,14 +95,14 @@ static size_t resolve_code(const struct ms_report *report, const json_t *code, c
 }
 
 size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p,
-                           struct ms_pyframes_astray *astray_p)
+                           struct ms_pyframes_dangling *astray_p)
 {
     json_t *codes = ms_report_array(report->root, "codes"), *frame;
     struct order *orders = calloc(json_array_size(report->frames) + 1, sizeof(*orders));
     size_t i, next, count = 0;
 
     *resolved_p = *lines_p = 0;
-    *astray_p = (struct ms_pyframes_astray){0, 0};
+    *astray_p = (struct ms_pyframes_dangling){0, 0};
     json_array_foreach (report->frames, i, frame) {
         if (!lacks_name(frame))
             continue;

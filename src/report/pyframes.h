@@ -7,7 +7,7 @@
 #include "report/read.h"
 
 /** Python frames whose `code` is no row of codes[]. */
-struct ms_pyframes_astray {
+struct ms_pyframes_dangling {
     size_t count;
     size_t first; /* the first of them, in frames[] */
 };
@@ -15,6 +15,6 @@ struct ms_pyframes_astray {
 /** Puts function, file and line into the Python frames that have none, from codes[]. Returns how many there
  * were; of these, *resolved_p got a name and *lines_p a line. */
 size_t ms_pyframes_resolve(struct ms_report *report, size_t *resolved_p, size_t *lines_p,
-                           struct ms_pyframes_astray *astray_p);
+                           struct ms_pyframes_dangling *astray_p);
 
 #endif

@@ -70,26 +70,26 @@ static void sort(struct event *events, uint64_t count)
     }
 }
 
-static uint32_t place_of(const struct course *course, const struct ms_life *life)
+static uint32_t place_of(const struct course *course, const struct ms_lifetime *life)
 {
     return ms_snapshot_place(course->snapshot, life->site);
 }
 
-static bool is_of_device(const struct ms_life *life, int device)
+static bool is_of_device(const struct ms_lifetime *life, int device)
 {
     return life->device == device && ms_kind_is_device(life->kind);
 }
 
 /* Whether the program could have it later, or give it back earlier: host code uses managed memory unseen, and
  * what graphs, arrays and handles have is used by other names. */
-static bool can_move(const struct ms_life *life)
+static bool can_move(const struct ms_lifetime *life)
 {
     return (life->kind == MS_KIND_DEVICE || life->kind == MS_KIND_ASYNC) &&
-           !(life->flags & (MS_LIFE_SHARED | MS_LIFE_UNMAPPED));
+           !(life->flags & (MS_LIFETIME_SHARED | MS_LIFETIME_UNMAPPED));
 }
 
 /* Which idle it is at the peak; MS_IDLES if none. */
-static enum ms_idle idle_at_peak(const struct course *course, const struct ms_life *life)
+static enum ms_idle idle_at_peak(const struct course *course, const struct ms_lifetime *life)
 {
     uint64_t peak = course->peak_number, first = life->first, last = life->last, ended = life->ended;
     if (!can_move(life) || begin_number(life->born) > peak || (ended && end_number(ended) < peak))
@@ -111,7 +111,7 @@ static uint64_t highest(const struct course *course, uint64_t changed_count, con
         bool is_changed = i >= course->event_count ||
                           (k < changed_count && course->changed[k].number < course->events[i].number);
         const struct event *event = is_changed ? &course->changed[k++] : &course->events[i++];
-        const struct ms_life *life = &course->told->lives[event->life];
+        const struct ms_lifetime *life = &course->told->lives[event->life];
         bool is_replaced = !is_changed && site && place_of(course, life) == *site && can_move(life) &&
                            (idle != MS_IDLE_NEVER || !life->first);
         if (is_replaced || !is_of_device(life, course->device))
@@ -132,7 +132,7 @@ static uint64_t change(const struct course *course, uint32_t site, enum ms_idle 
     if (idle == MS_IDLE_NEVER)
         return 0;
     for (uint64_t i = 0; i < course->told->count; i++) {
-        const struct ms_life *life = &course->told->lives[i];
+        const struct ms_lifetime *life = &course->told->lives[i];
         uint64_t begins = life->born, ends = life->ended;
         if (!is_of_device(life, course->device) || place_of(course, life) != site || !can_move(life))
             continue;
@@ -153,7 +153,7 @@ static void describe(const struct course *course, struct ms_idle_site *told)
     uint64_t now = course->told->all.last_launch;
     told->exact = true;
     for (uint64_t i = 0; i < course->told->count; i++) {
-        const struct ms_life *life = &course->told->lives[i];
+        const struct ms_lifetime *life = &course->told->lives[i];
         uint64_t from = life->born, to = life->ended ? life->ended : now;
         if (!is_of_device(life, course->device) || place_of(course, life) != told->site ||
             idle_at_peak(course, life) != told->idle)
@@ -164,7 +164,7 @@ static void describe(const struct course *course, struct ms_idle_site *told)
             to = life->first;
         told->bytes += life->bytes;
         told->count++;
-        told->exact = told->exact && !(life->flags & MS_LIFE_UNREAD);
+        told->exact = told->exact && !(life->flags & MS_LIFETIME_UNREAD);
         if (to > from && life->bytes <= (INT64_MAX - told->byte_events) / (to - from))
             told->byte_events += life->bytes * (to - from);
     }
@@ -208,7 +208,7 @@ static void look_at_device(struct course *course, struct ms_replay *replay)
     course->peak_bytes = highest(course, 0, NULL, MS_IDLES, &course->peak_number);
     memset(course->held, 0, course->snapshot->site_count * sizeof *course->held);
     for (uint64_t i = 0; i < course->told->count; i++) {
-        const struct ms_life *life = &course->told->lives[i];
+        const struct ms_lifetime *life = &course->told->lives[i];
         site = place_of(course, life);
         idle = is_of_device(life, course->device) ? idle_at_peak(course, life) : MS_IDLES;
         if (idle < MS_IDLES && site < course->snapshot->site_count)
@@ -233,25 +233,25 @@ static struct ms_idle_pinned *pinned_of(struct ms_replay *replay, uint32_t site)
 static void look_at_pinned(const struct course *course, struct ms_replay *replay)
 {
     for (uint64_t i = 0; i < course->told->count; i++) {
-        const struct ms_life *life = &course->told->lives[i];
+        const struct ms_lifetime *life = &course->told->lives[i];
         uint32_t site = place_of(course, life);
         struct ms_idle_pinned *row = life->kind == MS_KIND_PINNED && site < course->snapshot->site_count
                                          ? pinned_of(replay, site)
                                          : NULL;
-        bool is_whole = life->flags & (MS_LIFE_SHARED | MS_LIFE_UNMAPPED | MS_LIFE_HELD);
+        bool is_whole = life->flags & (MS_LIFETIME_SHARED | MS_LIFETIME_UNMAPPED | MS_LIFETIME_HELD);
         if (!row)
             continue;
         row->count++;
         row->bytes += life->bytes;
         row->reach_bytes += is_whole ? life->bytes : life->reach;
-        row->exact = row->exact && !(life->flags & MS_LIFE_UNREAD);
+        row->exact = row->exact && !(life->flags & MS_LIFETIME_UNREAD);
     }
 }
 
 static void put_in_order(struct course *course)
 {
     for (uint64_t i = 0; i < course->told->count; i++) {
-        const struct ms_life *life = &course->told->lives[i];
+        const struct ms_lifetime *life = &course->told->lives[i];
         course->events[course->event_count++] = (struct event){begin_number(life->born), (uint32_t)i, true};
         if (life->ended)
             course->events[course->event_count++] =

@@ -119,9 +119,9 @@ static uint64_t hash_python(uint64_t hash, uint64_t frame)
  * thread's moment, and so another one in each run. */
 static uint64_t hash_mark(uint64_t hash, uint64_t frame)
 {
-    enum ms_mark mark = ms_frame_mark_of(frame);
+    enum ms_pseudo_frame mark = ms_frame_pseudo_of(frame);
     unsigned char byte = (unsigned char)mark;
-    return ms_report_hash(mark == MS_MARK_INFERRED ? MS_REPORT_HASH_START : hash, &byte, 1);
+    return ms_report_hash(mark == MS_PSEUDO_INFERRED ? MS_REPORT_HASH_START : hash, &byte, 1);
 }
 
 static const struct ms_object *find_object(uint64_t address, uint32_t generation, uint32_t *row_p)
@@ -167,9 +167,9 @@ static void number_node(struct ms_report_stacks *stacks, struct frame_index *ind
         stack->hash = hash_python(hash, address);
         stack->holds |= HOLDS_PYTHON;
         break;
-    case MS_FRAME_MARK:
+    case MS_FRAME_PSEUDO:
         stack->hash = hash_mark(hash, address);
-        stack->holds |= 1u << (ms_frame_mark_of(address) & 31);
+        stack->holds |= 1u << (ms_frame_pseudo_of(address) & 31);
         break;
     default:
         stack->hash = number_native(index, hash, address, generation, &frame);
@@ -179,11 +179,11 @@ static void number_node(struct ms_report_stacks *stacks, struct frame_index *ind
 
 static void count_python(struct ms_report_python *python, uint32_t holds)
 {
-    if (holds & 1u << MS_MARK_UNSURE)
+    if (holds & 1u << MS_PSEUDO_UNSURE)
         python->unsure++;
-    else if (holds & 1u << MS_MARK_INFERRED)
+    else if (holds & 1u << MS_PSEUDO_INFERRED)
         python->inferred++;
-    else if (holds & 1u << MS_MARK_APART)
+    else if (holds & 1u << MS_PSEUDO_APART)
         python->apart++;
     else if (holds & HOLDS_PYTHON)
         python->merged++;

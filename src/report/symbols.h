@@ -12,7 +12,7 @@ struct ms_symbols_result {
     size_t frames;   /* native and Python frames that had no name */
     size_t resolved; /* of these, how many got one */
     size_t lines;    /* of these, how many also got a file and line */
-    struct ms_pyframes_astray astray;
+    struct ms_pyframes_dangling astray;
 };
 
 /** Called with one complete line (no newline) for each module that could not be used, and why. */

@@ -31,8 +31,8 @@ size_t ms_text_put(FILE *out, const char *text);
 void ms_text_column(FILE *out, const char *text, size_t columns);
 /** The same in at most so many columns: what is longer ends in "...". Returns how many were used. */
 size_t ms_text_cut(FILE *out, const char *text, size_t columns);
-/** The word of the screens for a key of the report that has another: "allocated" of live, "pending" of limbo;
- * else the key itself. docs/glossary.md has them. */
+/** The word of the screens for a key of the report that has another: "allocated" of live, "pending" of the
+ * pending list; else the key itself. docs/glossary.md has them. */
 const char *ms_text_word(const char *key);
 
 /** `wrapped` writes to the terminal that standard output is. */

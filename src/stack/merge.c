@@ -49,10 +49,10 @@ static MS_TLS struct {
 /* What is needed to put a pair together. */
 struct notes {
     uintptr_t frames[MS_STACK_DEPTH_MAX + 1], sps[MS_STACK_DEPTH_MAX + 1];
-    uintptr_t merged[MS_PAIRED_MAX + MS_MARK_COUNT];
-    ms_stack_id ids[MS_PAIRED_MAX + MS_MARK_COUNT];
+    uintptr_t merged[MS_PAIRED_MAX + MS_PSEUDO_COUNT];
+    ms_stack_id ids[MS_PAIRED_MAX + MS_PSEUDO_COUNT];
 };
-_Static_assert(sizeof(struct notes) <= MS_SPARE_BUFFER_BYTES, "they lie in a buffer");
+_Static_assert(sizeof(struct notes) <= MS_AUX_STACK_BUFFER_BYTES, "they lie in a buffer");
 
 static uint64_t key_of(ms_stack_id native, ms_stack_id python, ms_stack_id name)
 {
@@ -138,26 +138,26 @@ static unsigned place(struct notes *notes, const struct ms_merge_call *call)
 
 unsigned ms_merge_frames(const struct ms_merge_call *call, uintptr_t *merged)
 {
-    struct notes *notes = ms_spare_take();
+    struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return 0;
     unsigned count = place(notes, call);
     memcpy(merged, notes->merged, count * sizeof *merged);
-    ms_spare_give(notes);
+    ms_aux_stack_give(notes);
     return count;
 }
 
 static MS_NOINLINE ms_stack_id merge_anew(uint64_t key, ms_stack_id native, ms_stack_id python,
                                           const struct ms_merge_call *call)
 {
-    static const uintptr_t apart = (uintptr_t)MS_FRAME_MARK << 56 | (uintptr_t)MS_MARK_APART << 32;
-    struct notes *notes = ms_spare_take();
+    static const uintptr_t apart = (uintptr_t)MS_FRAME_PSEUDO << 56 | (uintptr_t)MS_PSEUDO_APART << 32;
+    struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return native;
     unsigned merged = place(notes, call);
     ms_stack_id id = merged ? ms_stack_intern_below(0, notes->merged, merged, notes->ids)
                             : join(notes, native, &apart, 1, python);
-    ms_spare_give(notes);
+    ms_aux_stack_give(notes);
     if (!id)
         return native;
     put(key, id);
@@ -187,19 +187,19 @@ static ms_stack_id name_thread(void)
     ms_stack_id id;
     prctl(PR_GET_NAME, name, 0, 0, 0);
     errno = saved_errno;
-    uintptr_t mark = (uintptr_t)ms_frame_mark(MS_MARK_THREAD, ms_code_intern_text(name));
+    uintptr_t mark = (uintptr_t)ms_frame_pseudo(MS_PSEUDO_THREAD, ms_code_intern_text(name));
     return ms_stack_intern_below(0, &mark, 1, &id);
 }
 
 static MS_NOINLINE ms_stack_id infer_anew(ms_stack_id native, ms_stack_id python)
 {
-    uintptr_t marks[] = {0, (uintptr_t)ms_frame_mark(MS_MARK_INFERRED, 0)};
+    uintptr_t marks[] = {0, (uintptr_t)ms_frame_pseudo(MS_PSEUDO_INFERRED, 0)};
     own.name = name_thread();
-    struct notes *notes = own.name && take_frames(own.name, marks, 1) ? ms_spare_take() : NULL;
+    struct notes *notes = own.name && take_frames(own.name, marks, 1) ? ms_aux_stack_take() : NULL;
     if (!notes)
         return native;
     ms_stack_id id = join(notes, native, marks, 2, python);
-    ms_spare_give(notes);
+    ms_aux_stack_give(notes);
     if (!id)
         return native;
     put(key_of(native, python, own.name), id);
@@ -220,18 +220,18 @@ static ms_stack_id infer(ms_stack_id native)
 /* There were Python frames, and none is believed. */
 static MS_NOINLINE ms_stack_id doubt(ms_stack_id native)
 {
-    const uintptr_t unsure = (uintptr_t)ms_frame_mark(MS_MARK_UNSURE, 0);
+    const uintptr_t unsure = (uintptr_t)ms_frame_pseudo(MS_PSEUDO_UNSURE, 0);
     ms_stack_id mark, id = ms_stack_intern_below(0, &unsure, 1, &mark);
     if (!id)
         return native;
     uint64_t key = key_of(native, mark, 0);
     if ((id = find(key)) != 0)
         return id;
-    struct notes *notes = ms_spare_take();
+    struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return native;
     id = join(notes, native, &unsure, 1, 0);
-    ms_spare_give(notes);
+    ms_aux_stack_give(notes);
     if (!id)
         return native;
     put(key, id);

@@ -9,7 +9,7 @@ int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uin
 {
     if (id == 0 || id > ms_stack_count())
         return -1;
-    const struct ms_node *node = ms_node_at(id);
+    const struct ms_stack_node *node = ms_stack_node_at(id);
     if (node->parent >= id) /* only in a damaged file */
         return -1;
     *parent_p = node->parent;

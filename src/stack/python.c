@@ -116,7 +116,7 @@ static unsigned put_fresh(const struct ms_python_layout *layout, struct ms_pytho
             unsigned place = MS_PYTHON_DEPTH_MAX - ++frames;
             thread->told[place] = (struct ms_python_frame){record->print.row, record->offset, record->entry};
             thread->values[place] = (uintptr_t)(ms_frame_python(record->print.row, record->offset) |
-                                                (record->entry ? MS_FRAME_ENDS_RUN : 0));
+                                                (record->entry ? MS_FRAME_ENDS_EVAL : 0));
             new ++;
         }
         record->frames = (uint16_t)frames;

@@ -48,7 +48,7 @@ extern MS_HIDDEN _Atomic bool ms_python_is_here;
 void ms_python_look_again(void);
 
 /** The calling thread's Python frames as a stack of such frames alone (frame.h), interned, and known again
- * as native ones are. The outermost frame of each run of the evaluation loop has MS_FRAME_ENDS_RUN in it, so
+ * as native ones are. The outermost frame of each run of the evaluation loop has MS_FRAME_ENDS_EVAL in it, so
  * that stacks of the same frames in other runs are others. 0 where there are none, with the reason. */
 ms_stack_id ms_python_capture(enum ms_python *state_p);
 

@@ -545,7 +545,7 @@ struct lesson {
     struct learner learner;
     ms_rule rule;
 };
-_Static_assert(sizeof(struct lesson) <= MS_SPARE_BUFFER_BYTES, "it lies in a buffer");
+_Static_assert(sizeof(struct lesson) <= MS_AUX_STACK_BUFFER_BYTES, "it lies in a buffer");
 
 static void learn_lesson(void *arg)
 {
@@ -556,18 +556,18 @@ static void learn_lesson(void *arg)
 /* No signal comes meanwhile, so that no handler waits for libunwind's lock that its own thread holds. */
 ms_rule ms_rule_learn(uintptr_t pc, bool interrupted, uint64_t generation)
 {
-    struct lesson *lesson = ms_spare_take();
+    struct lesson *lesson = ms_aux_stack_take();
     ms_rule rule = MS_RULE_GUESS;
     if (!lesson)
         return rule;
     memset(&lesson->learner, 0, sizeof lesson->learner);
     lesson->learner.pc = pc;
     lesson->learner.interrupted = interrupted;
-    if (ms_spare_call(learn_lesson, lesson)) {
+    if (ms_aux_stack_call(learn_lesson, lesson)) {
         rule = lesson->rule;
         remember(ms_rule_hash(pc, interrupted, generation), rule);
     }
-    ms_spare_give(lesson);
+    ms_aux_stack_give(lesson);
     return rule;
 }
 

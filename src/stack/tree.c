@@ -38,14 +38,14 @@ static uint32_t generation_of(uintptr_t frame)
     return ms_frame_kind(frame) == MS_FRAME_NATIVE ? ms_object_generation(frame) : 0;
 }
 
-static uint32_t hash(const struct ms_node *node)
+static uint32_t hash(const struct ms_stack_node *node)
 {
     uint64_t h = node->frame * 0x9e3779b97f4a7c15u;
     h ^= ((uint64_t)node->parent << 32 | node->generation) + (h >> 29);
     return (uint32_t)((h * 0xbf58476d1ce4e5b9u) >> 32);
 }
 
-static ms_stack_id find(const struct index *index, const struct ms_node *wanted)
+static ms_stack_id find(const struct index *index, const struct ms_stack_node *wanted)
 {
     if (!index)
         return 0;
@@ -53,14 +53,14 @@ static ms_stack_id find(const struct index *index, const struct ms_node *wanted)
         ms_stack_id id = atomic_load_explicit(&index->ids[slot], memory_order_acquire);
         if (id == 0)
             return 0;
-        const struct ms_node *node = ms_node_at(id);
+        const struct ms_stack_node *node = ms_stack_node_at(id);
         if (node->frame == wanted->frame && node->parent == wanted->parent &&
             node->generation == wanted->generation)
             return id;
     }
 }
 
-static void put(struct index *index, const struct ms_node *node, ms_stack_id id)
+static void put(struct index *index, const struct ms_stack_node *node, ms_stack_id id)
 {
     uint32_t slot = hash(node) & index->mask;
     while (atomic_load_explicit(&index->ids[slot], memory_order_relaxed))
@@ -81,12 +81,12 @@ static struct index *roomy_index(void)
         return NULL;
     larger->mask = slots - 1;
     for (ms_stack_id id = 1; id <= count; id++)
-        put(larger, ms_node_at(id), id);
+        put(larger, ms_stack_node_at(id), id);
     atomic_store_explicit(&current_index, larger, memory_order_release);
     return larger;
 }
 
-static ms_stack_id add(const struct ms_node *wanted)
+static ms_stack_id add(const struct ms_stack_node *wanted)
 {
     ms_lock(&add_lock);
     struct index *index = roomy_index();
@@ -95,7 +95,7 @@ static ms_stack_id add(const struct ms_node *wanted)
         ms_stack_id next = ms_stack_count() + 1;
         if (ms_table_reserve(MS_TABLE_NODES, (uint64_t)next + 1)) {
             id = next;
-            *ms_node_at(id) = *wanted;
+            *ms_stack_node_at(id) = *wanted;
             ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);
             put(index, wanted, id);
         }
@@ -111,7 +111,8 @@ static unsigned follow(ms_stack_id *id_p, const uintptr_t *frames, unsigned coun
     const struct index *index = atomic_load_explicit(&current_index, memory_order_acquire);
     bool reused = ms_objects_any_gone();
     while (count) {
-        struct ms_node wanted = {frames[count - 1], *id_p, reused ? generation_of(frames[count - 1]) : 0};
+        struct ms_stack_node wanted = {frames[count - 1], *id_p,
+                                       reused ? generation_of(frames[count - 1]) : 0};
         ms_stack_id next = find(index, &wanted);
         if (!next)
             break;
@@ -135,7 +136,7 @@ ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, un
     id = outer;
     left = follow(&id, frames, count, ids);
     while (left) {
-        struct ms_node wanted = {frames[left - 1], id, generation_of(frames[left - 1])};
+        struct ms_stack_node wanted = {frames[left - 1], id, generation_of(frames[left - 1])};
         id = add(&wanted);
         if (!id) {
             ms_table_drop(MS_TABLE_NODES);

@@ -8,17 +8,18 @@
 #include "base/store.h"
 #include "stack/stack.h"
 
-struct ms_node {
+struct ms_stack_node {
     uint64_t frame;
     uint32_t parent;
     uint32_t generation; /* of the object that holds `frame`, so that its successor at this address is told
                             apart */
 };
-_Static_assert(sizeof(struct ms_node) == MS_TABLE_NODES_ROW_BYTES, "a row of the ledger; row 0 is no stack");
+_Static_assert(sizeof(struct ms_stack_node) == MS_TABLE_NODES_ROW_BYTES,
+               "a row of the ledger; row 0 is no stack");
 
-static inline struct ms_node *ms_node_at(ms_stack_id id)
+static inline struct ms_stack_node *ms_stack_node_at(ms_stack_id id)
 {
-    return &MS_ROWS(NODES, struct ms_node)[id];
+    return &MS_ROWS(NODES, struct ms_stack_node)[id];
 }
 
 #endif

@@ -22,7 +22,7 @@ struct notes {
     ms_stack_id ids[MS_STACK_DEPTH_MAX];
     struct ms_recalling recalling;
 };
-_Static_assert(sizeof(struct notes) <= MS_SPARE_BUFFER_BYTES, "they lie in a buffer");
+_Static_assert(sizeof(struct notes) <= MS_AUX_STACK_BUFFER_BYTES, "they lie in a buffer");
 
 /* Frames of a stack that is taken while more threads walk than there are buffers for. */
 enum { DEPTH_WITHOUT = 16 };
@@ -206,7 +206,7 @@ static MS_NOINLINE ms_stack_id capture_without_notes(enum ms_walk walk, const vo
 static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void *frame, const void *caller,
                                                   unsigned depth, bool is_recalling)
 {
-    struct notes *notes = ms_spare_take();
+    struct notes *notes = ms_aux_stack_take();
     ms_stack_id id = 0;
     if (!notes)
         return capture_without_notes(walk, frame, caller, depth);
@@ -216,7 +216,7 @@ static MS_NOINLINE ms_stack_id capture_by_walking(enum ms_walk walk, const void 
         unsigned count = ms_stack_walk(walk, frame, caller, notes->frames, depth);
         id = count ? ms_stack_intern_below(0, notes->frames, count, notes->ids) : 0;
     }
-    ms_spare_give(notes);
+    ms_aux_stack_give(notes);
     return id;
 }
 

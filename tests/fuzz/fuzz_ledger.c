@@ -165,12 +165,12 @@ static void record_codes(void)
     ms_table_publish(MS_TABLE_CODE_TEXT, sizeof text);
     for (unsigned row = 0; row < CODES; row++)
         MS_ROWS(CODES, struct ms_code)
-        [row] = (struct ms_code){.file = 1,
-                                 .name = 7,
-                                 .lines = 18,
-                                 .lines_bytes = 6,
-                                 .first_line = 1 + row,
-                                 .version = (uint16_t)(0x309 + row)};
+    [row] = (struct ms_code){.file = 1,
+                             .name = 7,
+                             .lines = 18,
+                             .lines_bytes = 6,
+                             .first_line = 1 + row,
+                             .version = (uint16_t)(0x309 + row)};
     ms_table_publish(MS_TABLE_CODES, CODES);
 }
 
@@ -178,7 +178,7 @@ static void record_codes(void)
 static uintptr_t frame_of(ms_stack_id id)
 {
     if (id % 3 == 0)
-        return (uintptr_t)ms_frame_mark((enum ms_mark)(id / 3), 9);
+        return (uintptr_t)ms_frame_pseudo((enum ms_pseudo_frame)(id / 3), 9);
     return id % 3 == 1 ? (uintptr_t)record_codes + id : (uintptr_t)ms_frame_python(id % CODES, 2 * id);
 }
 
@@ -189,20 +189,20 @@ static void record_stacks(void)
     if (!ms_table_reserve(MS_TABLE_NODES, NODES + 1))
         abort();
     for (ms_stack_id id = 1; id <= NODES; id++)
-        *ms_node_at(id) = (struct ms_node){frame_of(id), id - 1, 0};
+        *ms_stack_node_at(id) = (struct ms_stack_node){frame_of(id), id - 1, 0};
     ms_table_publish(MS_TABLE_NODES, NODES + 1);
 }
 
 /* A stream of a pool, and what is left of other pools. */
 static void record_flows(void)
 {
-    struct ms_flow_record flow = {
+    struct ms_stream_arena_record flow = {
         .pool = 1, .stream = 2, .hits = {3, 4, 5}, .misses = 6, .limbo_waits = 7, .waited = 8};
 
-    ms_ledger_flow(0, &flow);
+    ms_ledger_stream_arena(0, &flow);
     flow.pool = (uint64_t)1 << 48;
     flow.former = true;
-    ms_ledger_flow(1, &flow);
+    ms_ledger_stream_arena(1, &flow);
 }
 
 /* Segments of the pool's on two devices, one that is gone, and blocks that were served from them. */
@@ -211,7 +211,7 @@ static void record_pool(void)
     struct ms_pool_record pool = {
         .reserved_bytes = 6 << 20, .peak_reserved_bytes = 8 << 20, .misses = 3, .served_allocs = 9};
 
-    pool.parts = (struct ms_parts){.requested = 1 << 20, .limbo = 1 << 20, .stranded = 4 << 20};
+    pool.parts = (struct ms_parts){.requested = 1 << 20, .pending = 1 << 20, .stranded = 4 << 20};
     pool.peak_parts = (struct ms_parts){.requested = 2 << 20, .rounding = 1 << 20, .cached = 5 << 20};
     for (uint64_t i = 1; i <= 5; i++)
         ms_ledger_segment_added(&(struct ms_segment_record){.address = i << 32,
@@ -230,9 +230,9 @@ static void record_pool(void)
                                  .context = 1,
                                  .stack = 1 + (ms_stack_id)(i % NODES),
                                  .device = (int16_t)((1 + i) % 2)};
-        uint32_t ticket = ms_ledger_serve(&block);
+        uint32_t record_id = ms_ledger_serve(&block);
         if (i % 3 == 0)
-            ms_ledger_unserve(ticket, block.key, NULL);
+            ms_ledger_unserve(record_id, block.key, NULL);
     }
 }
 
@@ -267,7 +267,7 @@ static void record(void)
             ms_ledger_free_begin(MS_SPACE_ADDRESS, (i / 2) << 12, &block);
     }
     ms_ledger_oom(0, 0, 1 << 20, 1,
-                  &(struct ms_oom_view){.cause = MS_OOM_LIMBO, .reserved = 1 << 21, .limbo = 1 << 20});
+                  &(struct ms_oom_view){.cause = MS_OOM_PENDING, .reserved = 1 << 21, .pending = 1 << 20});
     ms_ledger_context_died(2);
     ms_ledger_blind_spot("a library out of sight");
     ms_diagnostic(MS_LOG_DEBUG, "test", "a line");
@@ -305,9 +305,9 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_SITES, offsetof(struct ms_site, size_hist), UINT64_MAX},
         {MS_TABLE_SEGMENTS, offsetof(struct ms_segment_row, record.context), UINT64_MAX},
         {MS_TABLE_SITES, offsetof(struct ms_site, whole), 1},
-        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.waited), UINT64_MAX},
-        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.limbo_waits), UINT64_MAX},
-        {MS_TABLE_FLOWS, offsetof(struct ms_flow_row, record.pool), UINT64_MAX},
+        {MS_TABLE_STREAM_ARENAS, offsetof(struct ms_stream_arena_row, record.waited), UINT64_MAX},
+        {MS_TABLE_STREAM_ARENAS, offsetof(struct ms_stream_arena_row, record.limbo_waits), UINT64_MAX},
+        {MS_TABLE_STREAM_ARENAS, offsetof(struct ms_stream_arena_row, record.pool), UINT64_MAX},
         {MS_TABLE_PHASES, offsetof(struct ms_phase, name), UINT64_MAX},
         {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, count), UINT64_MAX},
         {MS_TABLE_PHASE_FIGURES, offsetof(struct ms_phase_figures, peak_bytes_max), 0},

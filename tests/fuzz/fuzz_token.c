@@ -32,15 +32,15 @@ const char fuzz_name[] = "token";
 static uint8_t real[1 << 20], changed[1 << 20], token[MS_TOKEN_BYTES], changed_token[MS_TOKEN_BYTES];
 static size_t real_bytes;
 
-static struct ms_export sound(unsigned i)
+static struct ms_ipc_export sound(unsigned i)
 {
-    return (struct ms_export){.address = 0x700000000000 + i * 4096,
-                              .offset = i * 4096,
-                              .bytes = 1000 + i,
-                              .segment_bytes = 1 << 21,
-                              .context = 7,
-                              .device = (int32_t)i,
-                              .handle = {(unsigned char)i, 2, 3}};
+    return (struct ms_ipc_export){.address = 0x700000000000 + i * 4096,
+                                  .offset = i * 4096,
+                                  .bytes = 1000 + i,
+                                  .segment_bytes = 1 << 21,
+                                  .context = 7,
+                                  .device = (int32_t)i,
+                                  .handle = {(unsigned char)i, 2, 3}};
 }
 
 /* In a process of its own: the ledger's path, then a token of each export; one in the middle was freed. */
@@ -55,11 +55,11 @@ static void record(int pipe_fd)
     ms_ledger_init(NULL, 0);
     ms_ledger_touch();
     for (unsigned i = 0; i < EXPORTS; i++) {
-        struct ms_export block = sound(i);
-        if (!ms_export_publish(&block, tokens[i], &rows[i], &why))
+        struct ms_ipc_export block = sound(i);
+        if (!ms_ipc_export_publish(&block, tokens[i], &rows[i], &why))
             abort();
     }
-    ms_export_revoke(rows[1]);
+    ms_ipc_export_revoke(rows[1]);
     snprintf(path, sizeof path, "%s", ms_journal_path());
     if (write(pipe_fd, path, sizeof path) < 0 || write(pipe_fd, tokens[EXPORTS / 2], sizeof token) < 0)
         abort();
@@ -148,7 +148,7 @@ static size_t apply(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct ms_export found, expected = sound(EXPORTS / 2);
+    struct ms_ipc_export found, expected = sound(EXPORTS / 2);
     char said[400] = "";
     const char *why = NULL;
     struct ms_token inner;
@@ -159,13 +159,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* Its process has ended, which is not what is looked at here: the file is read as if it had not. */
     int fd = fuzz_file(changed, bytes);
     if (ms_token_decode(changed_token, &inner)) {
-        bool good = ms_export_read(fd, &inner, &found, &why);
+        bool good = ms_ipc_export_read(fd, &inner, &found, &why);
         if (good ? memcmp(&found, &expected, sizeof found) != 0 : !why || !*why)
             abort();
         if (!size && !good)
             abort();
     }
-    if (ms_export_resolve(changed_token, &found, said, sizeof said) || !*said || strchr(said, '\n'))
+    if (ms_ipc_export_resolve(changed_token, &found, said, sizeof said) || !*said || strchr(said, '\n'))
         abort();
     return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * misfrees.c - frees of what was freed before, and of addresses inside a block: the scenes that its arguments
  * name. Prints what each call answers, which must be the same with and without memshim.
- * tests/hooks/misfrees.py knows what the report has to say of each.
+ * tests/hooks/invalid frees.py knows what the report has to say of each.
  */
 #include <pthread.h>
 #include <signal.h>

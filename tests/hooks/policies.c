@@ -171,8 +171,8 @@ static int scattered(void)
     return 0;
 }
 
-/* Nothing but limbo is left: does an allocation wait for it? */
-static int wait_for_limbo(void)
+/* Nothing but the pending list is left: does an allocation wait for it? */
+static int wait_for_pending(void)
 {
     pthread_t thread;
     void *p = allocate(40 * MIB);
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
                      {"cached", cached},
                      {"free-waits", free_waits},
                      {"again", used_again},
-                     {"limbo", wait_for_limbo},
+                     {"limbo", wait_for_pending},
                      {"scattered", scattered},
                      {"poison", poison},
                      {"one", one},

@@ -59,9 +59,9 @@ def dropped(source):
 def takers(source):
     """No context has more now than it ever took."""
     made = Ledger(source)
-    rows = max(made.rows("TAKERS"), 1)
+    rows = max(made.rows("FOOTPRINTS"), 1)
     for row in range(rows):
-        made.write("TAKERS", row * 128 + 32, struct.pack("<4Q", 5000, 50, 3000, 30))
+        made.write("FOOTPRINTS", row * 128 + 32, struct.pack("<4Q", 5000, 50, 3000, 30))
     made.save(TMP + "/takers.ledger")
     report, wrong = recovered(TMP + "/takers.ledger")
     fact(not wrong and report["contexts"] and

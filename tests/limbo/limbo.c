@@ -1,7 +1,7 @@
 /*
- * limbo.c - programs whose free has to wait since more is in limbo than MEMSHIM_LIMBO allows: limbo NAME
- * [MS]. Natively most of them hang, for what holds the device ends only by what comes after the free; under
- * memshim each of them ends, and prints the same on every run. With MS it ends by itself after so many
+ * limbo.c - programs whose free has to wait since more is pending than MEMSHIM_LIMBO allows: the pending list
+ * NAME [MS]. Natively most of them hang, for what holds the device ends only by what comes after the free;
+ * under memshim each of them ends, and prints the same on every run. With MS it ends by itself after so many
  * milliseconds, and then each ends natively, too.
  */
 #include <pthread.h>
@@ -21,7 +21,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-enum { BLOCKS = 8, BLOCK_MIB = 16 }; /* twice as much as may be in limbo */
+enum { BLOCKS = 8, BLOCK_MIB = 16 }; /* twice as much as may be pending */
 
 static atomic_int released;
 static unsigned held_ms; /* 0: until it is released */

@@ -1,5 +1,5 @@
 /*
- * bound.c - one thread frees twice as much as may be in limbo behind work that is held, and so waits in a
+ * bound.c - one thread frees twice as much as may be pending behind work that is held, and so waits in a
  * free; what others do meanwhile goes on, and one of them ends the hold. Natively the first of the frees
  * waits in its place.
  */

@@ -103,7 +103,7 @@ static int limited(void)
     return request(200 * MIB);
 }
 
-static int in_limbo(void)
+static int is_pending(void)
 {
     void *stream, *block;
 
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     } ways[] = {{"leak", leak},
                 {"too_large", too_large},
                 {"limited", limited},
-                {"in_limbo", in_limbo},
+                {"in_limbo", is_pending},
                 {"interleaved", interleaved},
                 {"in_segments", in_segments},
                 {"for_streams", for_streams},

@@ -482,7 +482,7 @@ static QUIET uint64_t size_of(char option, uint64_t total_bytes)
     case 'K':
         return fake_sizes.keep;
     case 'B':
-        return fake_sizes.limbo ? fake_sizes.limbo : UINT64_MAX;
+        return fake_sizes.pending ? fake_sizes.pending : UINT64_MAX;
     default:
         return fake_sizes.single_min;
     }

@@ -98,7 +98,7 @@ uint64_t fake_live(void);
 
 /** Policies for tests: the defaults, changeable. */
 struct fake_sizes {
-    uint64_t limit, prealloc, keep, single_min, limbo; /* limbo: 0 for no bound */
+    uint64_t limit, prealloc, keep, single_min, pending; /* limbo: 0 for no bound */
 };
 extern struct fake_sizes fake_sizes;
 extern struct ms_pool_policy fake_policy;

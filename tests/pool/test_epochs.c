@@ -153,7 +153,7 @@ static void *exchanger(void *arg)
     return NULL;
 }
 
-/* The driver is at it until another thread, which has only what is in limbo, has had all the time to give up
+/* The driver is at it until another thread, which has only what is pending, has had all the time to give up
  * waiting. */
 static void return_slowly(void)
 {
@@ -191,7 +191,7 @@ static void test_returning(void)
     sound("returning");
 }
 
-enum { CLASSED = 4 * MS_BAG_ITEMS, CLASSED_BYTES = 4096 };
+enum { CLASSED = 4 * MS_BATCH_ITEMS, CLASSED_BYTES = 4096 };
 
 static unsigned shared(const uint64_t *these, const uint64_t *those)
 {
@@ -217,8 +217,8 @@ static void *give_all(void *blocks)
     return NULL;
 }
 
-/* More blocks of a class than a bag holds come back as they were freed, bag by bag: when their event is done,
- * and no sooner. What threads have freed that are gone comes back as well. */
+/* More blocks of a class than a batch holds come back as they were freed, batch by batch: when their event is
+ * done, and no sooner. What threads have freed that are gone comes back as well. */
 static void test_bags(void)
 {
     static uint64_t first[CLASSED], second[CLASSED], third[CLASSED];
@@ -236,7 +236,7 @@ static void test_bags(void)
     context->done = context->issued;
     ms_fence_poll(heap);
     take_all(third);
-    ok(shared(first, third) > CLASSED - MS_BAG_ITEMS && !shared(second, third),
+    ok(shared(first, third) > CLASSED - MS_BATCH_ITEMS && !shared(second, third),
        "when their event is done they are, and no block that is live");
     is_u64(figures().reserved_bytes, reserved, "which takes no more memory");
     sound("bags of a class");

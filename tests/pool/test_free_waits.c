@@ -1,5 +1,5 @@
 /* test_free_waits.c - frees that wait for the device, and those that cannot, beside captures that are seen
- * and those that are not: what they wait by, and what is in limbo afterwards. */
+ * and those that are not: what they wait by, and what is pending afterwards. */
 #include "config.h"
 
 #include "gpu/visit.h"
@@ -17,7 +17,7 @@ static void test_strict(void)
        "strict: it waits for an event over the context");
     is_u64(fake.small_allocs + fake.blocking_frees + fake.calls[FAKE_SYNC], 0,
            "strict: by no free, and by no other call of the driver's");
-    is_u64(figures().parts.limbo, 0, "strict: nothing is left in limbo");
+    is_u64(figures().parts.pending, 0, "strict: nothing is left in limbo");
     a = take(MIB);
     fake.fail_at = fake.all_calls + 1;
     fake.fail_status = CUDA_ERROR_LAUNCH_FAILED;
@@ -36,11 +36,11 @@ static void test_strict_beside_a_capture(void)
     is_int(give(a), 0, "strict, with a capture open: the free succeeds");
     is_u64(fake.calls[FAKE_CTX_RECORD] + fake.calls[FAKE_SYNC] + fake.destroyed_captures, 0,
            "and waits for nothing, which would destroy it");
-    is_u64(figures().parts.limbo, MIB, "the block is in limbo");
+    is_u64(figures().parts.pending, MIB, "the block is in limbo");
     end_capture();
     a = take(100);
     is_int(give(a), 0, "the next free waits again");
-    is_u64(figures().parts.limbo, 0, "for both");
+    is_u64(figures().parts.pending, 0, "for both");
     sound("strict beside a capture");
 }
 
@@ -55,7 +55,7 @@ static void test_strict_without_events(void)
     fake.fail_status = CUDA_ERROR_OUT_OF_MEMORY;
     is_int(give(a), 0, "strict, without memory for an event: the free succeeds");
     is_u64(fake.calls[FAKE_SYNC], 1, "and waits for the whole device");
-    is_u64(figures().parts.limbo, 0, "nothing is left in limbo");
+    is_u64(figures().parts.pending, 0, "nothing is left in limbo");
     sound("strict without events");
 }
 
@@ -86,7 +86,7 @@ static bool comes_back(uint64_t *block_p)
 {
     give(*block_p);
     ms_pool_reclaimable(0);
-    bool all = figures().parts.limbo == 0;
+    bool all = figures().parts.pending == 0;
     *block_p = take(20 * MIB);
     return all;
 }
@@ -129,7 +129,7 @@ static void test_unseen_captures(void)
     ms_pool_unreachable((uintptr_t)context);
     ok(!comes_back(&a), "where not every stream takes one, nothing is used again");
     wait_for_all();
-    is_u64(figures().parts.limbo, 0, "until the program waits");
+    is_u64(figures().parts.pending, 0, "until the program waits");
     is_u64(fake.calls[FAKE_CTX_RECORD], over, "there is no event over the context any more");
     is_u64(fake.small_allocs + fake.calls[FAKE_SYNC], 0, "and nothing waits");
     sound("unseen captures");

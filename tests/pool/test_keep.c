@@ -62,7 +62,7 @@ static void test_keep(void)
     is_u64(ms_pool_trim(0, 0), 0, "nothing goes back while work is pending");
     sync_context();
     is_u64(figures().reserved_bytes, 256 * MIB, "at a synchronisation what is beyond MEMSHIM_KEEP goes back");
-    is_u64(figures().parts.limbo, 0, "and nothing is in limbo after it");
+    is_u64(figures().parts.pending, 0, "and nothing is in limbo after it");
     for (int round = 0; round < 20; round++)
         take_and_give(blocks);
     ok(fake.calls[FAKE_ALLOC] <= 8 + 6 + 6,
@@ -70,7 +70,7 @@ static void test_keep(void)
        fake.calls[FAKE_ALLOC]);
     is_u64(figures().reserved_bytes, 1024 * MIB, "as long as nobody else is on the device");
     fake.others = 100 * MIB;
-    ms_clock_nap(2 * MS_KEEP_ALONE_NS); /* it is not asked more often */
+    ms_clock_sleep(2 * MS_KEEP_ALONE_NS); /* it is not asked more often */
     take_and_give(blocks);
     is_u64(figures().reserved_bytes, 256 * MIB, "no more than MEMSHIM_KEEP once somebody is");
     fake.others = 0;

@@ -1,4 +1,4 @@
-/* test_limbo.c - how much may be in limbo, and what the free that leaves more waits for.
+/* test_limbo.c - how much may be pending, and what the free that leaves more waits for.
  *
  * The host is ahead of a device whose work ends when the test says so. A free waits as the hooks do it: it
  * begins, and is looked at. */
@@ -23,7 +23,7 @@ static void bounded(uint64_t bound)
 {
     fresh((uint64_t)1 << 40);
     fake_policy.oom_wait_ms = 10000;
-    fake_sizes.limbo = bound;
+    fake_sizes.pending = bound;
 }
 
 /* Work for each of these blocks, and then their frees: how many of them would wait. */
@@ -78,7 +78,7 @@ static void test_small(void)
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
 }
 
-/* What leases have freed is told as soon as enough of it has gathered, and not before. */
+/* What thread caches have freed is told as soon as enough of it has gathered, and not before. */
 static void test_told(void)
 {
     enum { COUNT = 1000 };
@@ -87,17 +87,17 @@ static void test_told(void)
     int times = 0;
     bounded(64 * MIB);
     take_all(blocks, COUNT, 4096);
-    const struct ms_limbo *limbo = &ms_heap_of((uintptr_t)context)->limbo_sums;
+    const struct ms_pending *sums = &ms_heap_of((uintptr_t)context)->pending_sums;
     for (int i = 0; i < COUNT; i++) {
         give(blocks[i]);
         freed += 4096;
-        uint64_t now = atomic_load(&limbo->freed_bytes);
+        uint64_t now = atomic_load(&sums->freed_bytes);
         times += now != told;
         told = now;
         untold = freed - told > untold ? freed - told : untold;
     }
-    is_int(times, COUNT * 4096 / (int)MS_LIMBO_WEIGH_BYTES, "limbo is told when 256 KiB have gathered");
-    is_u64(untold, MS_LIMBO_WEIGH_BYTES - 4096, "and holds back no more than that");
+    is_int(times, COUNT * 4096 / (int)MS_PENDING_WEIGH_BYTES, "limbo is told when 256 KiB have gathered");
+    is_u64(untold, MS_PENDING_WEIGH_BYTES - 4096, "and holds back no more than that");
 }
 
 /* Where no event suffices one is recorded, once: what is issued while the free waits is not waited for. */
@@ -190,7 +190,7 @@ static void test_exempt(void)
     is_int(free_behind_work(blocks, 40), 0, "without a bound no free waits");
 }
 
-/* As much as may be in limbo, and what is live: no more than that is reserved, whatever is freed behind
+/* As much as may be pending, and what is live: no more than that is reserved, whatever is freed behind
  * work. */
 static void test_loop(void)
 {

@@ -13,7 +13,7 @@ enum { LIVE_MOST = 300, DEAD_KEPT = 4096 };
 
 struct block {
     uint64_t address, bytes, granted;
-    uint32_t ticket;
+    uint32_t record_id;
 };
 
 /* Memory that was freed while work was pending. */
@@ -97,11 +97,11 @@ static void allocate(struct book *b, const struct config *c)
     }
     b->served++;
     look_at(b, &block, bytes, c);
-    uint32_t ticket = (uint32_t)next(b);
-    ms_pool_set_ticket(&block, ticket);
+    uint32_t record_id = (uint32_t)next(b);
+    ms_pool_set_record_id(&block, record_id);
     b->lies += !ms_pool_find(block.address + bytes - 1, &found) || found.address != block.address ||
-               found.ticket != ticket || found.id != block.id;
-    b->live[b->live_count++] = (struct block){block.address, bytes, block.granted, ticket};
+               found.record_id != record_id || found.id != block.id;
+    b->live[b->live_count++] = (struct block){block.address, bytes, block.granted, record_id};
     b->requested += bytes;
 }
 
@@ -124,8 +124,8 @@ static void release(struct book *b, uint32_t i)
         b->lies++;
         return;
     }
-    b->lies +=
-        block.requested != victim.bytes || block.ticket != victim.ticket || block.granted != victim.granted;
+    b->lies += block.requested != victim.bytes || block.record_id != victim.record_id ||
+               block.granted != victim.granted;
     b->lies += ms_pool_find(victim.address, &block) && block.address == victim.address;
     struct ms_pool_block again;
     b->lies += ms_pool_free_begin(victim.address, &again, &status) != MS_POOL_REFUSED;

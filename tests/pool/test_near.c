@@ -40,8 +40,8 @@ static struct count look(const uint64_t *live, unsigned count)
     struct count result = {0, 0};
     for (unsigned i = 0; i < count; i++) {
         unsigned way;
-        struct ms_near_set *set;
-        const struct ms_slot *slot = ms_near_find(address_of(live[i]), &set, &way);
+        struct ms_address_cache_set *set;
+        const struct ms_slot *slot = ms_address_cache_find(address_of(live[i]), &set, &way);
         result.found += slot == slot_of(live[i]);
         result.wrong += slot && atomic_load(&set->tickets[way]) != (uint32_t)live[i];
     }
@@ -51,9 +51,9 @@ static struct count look(const uint64_t *live, unsigned count)
 static void forget(uint64_t address)
 {
     unsigned way = 0;
-    struct ms_near_set *set = NULL;
-    if (ms_near_find(address, &set, &way))
-        ms_near_drop(set, way);
+    struct ms_address_cache_set *set = NULL;
+    if (ms_address_cache_find(address, &set, &way))
+        ms_address_cache_drop(set, way);
 }
 
 static bool free_hit(uint64_t address, struct ms_pool_block *block_p)
@@ -68,13 +68,13 @@ static void test_most_are_found(unsigned count)
     uint64_t *live = calloc(count, sizeof *live), state = 88172645463325252u, next = 0;
     for (unsigned i = 0; i < count; i++) {
         live[i] = next++;
-        ms_near_note(address_of(live[i]), slot_of(live[i]), (uint32_t)live[i]);
+        ms_address_cache_note(address_of(live[i]), slot_of(live[i]), (uint32_t)live[i]);
     }
     for (unsigned i = 0; i < 6 * count; i++) {
         unsigned place = (unsigned)(random_of(&state) % count);
         forget(address_of(live[place]));
         live[place] = next++;
-        ms_near_note(address_of(live[place]), slot_of(live[place]), (uint32_t)live[place]);
+        ms_address_cache_note(address_of(live[place]), slot_of(live[place]), (uint32_t)live[place]);
     }
     struct count seen = look(live, count);
     ok(seen.found >= count / 10 * 8, "of %u blocks most are found: %u", count, seen.found);
@@ -92,9 +92,9 @@ static void *churn(void *arg)
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint64_t number = own + THREADS * (random_of(&state) % PER_THREAD);
         unsigned way;
-        ms_near_note(address_of(number), slot_of(number), (uint32_t)number);
-        struct ms_near_set *set;
-        wrong += (uintptr_t)ms_near_find(address_of(number), &set, &way) % 32 != 0;
+        ms_address_cache_note(address_of(number), slot_of(number), (uint32_t)number);
+        struct ms_address_cache_set *set;
+        wrong += (uintptr_t)ms_address_cache_find(address_of(number), &set, &way) % 32 != 0;
         forget(address_of(number));
     }
     *(uint64_t *)arg = wrong;
@@ -122,7 +122,7 @@ static void take(const struct ms_gpu *gpu, struct fake_context *context, struct 
     fake_set_current(context);
     if (ms_pool_alloc(gpu, (uintptr_t)context, 0, 3000, block, &status) != MS_POOL_SERVED)
         bail("a block is not served");
-    ms_pool_set_ticket(block, 77);
+    ms_pool_set_record_id(block, 77);
 }
 
 /* What the table still says of blocks that died with their context, and of addresses inside others. */
@@ -138,14 +138,15 @@ static void test_not_believed(void)
         take(gpu, first, &blocks[i]);
     for (unsigned i = 0; i < BLOCKS / 2; i++) {
         struct ms_pool_block freed;
-        hits +=
-            free_hit(blocks[i].address, &freed) && freed.ticket == 77 && freed.address == blocks[i].address;
+        hits += free_hit(blocks[i].address, &freed) && freed.record_id == 77 &&
+                freed.address == blocks[i].address;
         twice += free_hit(blocks[i].address, &block);
         ms_pool_free_hit_end(&freed);
     }
     is_u64(hits, BLOCKS / 2, "live blocks are freed");
     is_u64(twice, 0, "none of them twice");
-    ms_near_note(blocks[0].address, (const struct ms_slot *)(uintptr_t)blocks[BLOCKS - 1].own_item, 1);
+    ms_address_cache_note(blocks[0].address, (const struct ms_slot *)(uintptr_t)blocks[BLOCKS - 1].own_item,
+                          1);
     ok(!free_hit(blocks[0].address, &block), "nor by another's slot");
     ms_pool_context_ending((uintptr_t)first);
     fake_kill(first);

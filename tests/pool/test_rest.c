@@ -144,20 +144,20 @@ static int unmake_buffer(uint64_t address)
 /* They are what is live here, and what is kept. */
 static void test_buffers(void)
 {
-    static const struct ms_foreign_source source = {make_buffer, unmake_buffer};
-    struct ms_foreign_block blocks[IDLE];
+    static const struct ms_external_source source = {make_buffer, unmake_buffer};
+    struct ms_external_block blocks[IDLE];
     int status = 0, made = 0;
     fresh(8 * GIB);
     give(take(MIB));
-    struct ms_foreign_request request = {
+    struct ms_external_request request = {
         .source = &source, .gpu = gpu, .context = (uintptr_t)context, .device = 0};
     request.requested = request.granted = 16 * MIB;
     for (int i = 0; i < IDLE; i++)
-        made += ms_foreign_make(&request, &blocks[i], &status);
+        made += ms_external_make(&request, &blocks[i], &status);
     is_int(made, IDLE, "another library makes %d buffers of 16 MiB", IDLE);
     for (int i = 0; i < IDLE / 2; i++) {
-        ms_foreign_free_begin(blocks[i].address, &blocks[i]);
-        ms_foreign_free_end(&blocks[i], gpu, (uintptr_t)context);
+        ms_external_free_begin(blocks[i].address, &blocks[i]);
+        ms_external_free_end(&blocks[i], gpu, (uintptr_t)context);
     }
     ms_pool_rested();
     struct ms_pool_figures f = figures();
@@ -175,14 +175,14 @@ static void test_clock(void)
     ms_clock_start();
     ms_clock_ns();
     ms_clock_tell_rests(&word, 4);
-    ms_clock_nap(20000000);
+    ms_clock_sleep(20000000);
     ms_clock_ns();
     is_u64(word, 0, "a moment is no rest");
-    ms_clock_nap(1100000000);
+    ms_clock_sleep(1100000000);
     ms_clock_no_rest();
     ms_clock_ns();
     is_u64(word, 0, "nor is a wait");
-    ms_clock_nap(1100000000);
+    ms_clock_sleep(1100000000);
     ms_clock_ns();
     is_u64(word, 4, "a second is");
 }

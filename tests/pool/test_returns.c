@@ -66,7 +66,7 @@ static void test_trim(void)
     model_finish(s);
     ok(ms_stream_trim(0) >= 100 * MIB, "all of it goes back");
     ok(model.host_waits > 0, "and is waited for");
-    is_u64(ms_returns_pending(0), 0, "so that nothing is under way");
+    is_u64(ms_driver_frees_pending(0), 0, "so that nothing is under way");
     is_u64(model_reserved(1), 0, "and the device has it");
     sound("trimmed");
 }
@@ -79,11 +79,11 @@ static void test_destroyed(void)
     give(p, s);
     model_issue(s);
     model_destroy_pool(pool);
-    ok(ms_returns_pending(0) >= 100 * MIB, "what goes back behind work is under way");
-    is_u64(ms_returns_settle(0), 0, "as long as the work is");
+    ok(ms_driver_frees_pending(0) >= 100 * MIB, "what goes back behind work is under way");
+    is_u64(ms_driver_frees_settle(0), 0, "as long as the work is");
     model_finish(s);
-    ok(ms_returns_settle(0) >= 100 * MIB, "and the device's when that is over and was waited for");
-    is_u64(ms_returns_settle(0), 0, "once");
+    ok(ms_driver_frees_settle(0) >= 100 * MIB, "and the device's when that is over and was waited for");
+    is_u64(ms_driver_frees_settle(0), 0, "once");
     sound("destroyed");
 }
 
@@ -104,16 +104,16 @@ static void test_seen_by_others(void)
     model_finish(s);
     ok(take(24 * MIB, other) && model.host_waits > waits,
        "when it is, what went back there is waited for too");
-    ok(ms_returns_settle(0) >= 100 * MIB && ms_returns_pending(0) == 0, "and is the device's");
+    ok(ms_driver_frees_settle(0) >= 100 * MIB && ms_driver_frees_pending(0) == 0, "and is the device's");
     pool = model_pool();
     p = take_of(100 * MIB, s, pool);
     give(p, s);
     model_issue(s);
     model_destroy_pool(pool);
     model_destroy_stream(s);
-    is_u64(ms_returns_settle(0), 0, "the stream ends before its work");
+    is_u64(ms_driver_frees_settle(0), 0, "the stream ends before its work");
     model_finish(s);
-    ok(ms_returns_settle(0) >= 100 * MIB && ms_returns_pending(0) == 0,
+    ok(ms_driver_frees_settle(0) >= 100 * MIB && ms_driver_frees_pending(0) == 0,
        "and the device has it when that is over");
     sound("seen by others");
 }
@@ -126,7 +126,7 @@ static void test_capture(void)
     model_finish(s);
     model_capture(other, true);
     ok(ms_stream_trim(0) >= 100 * MIB, "beside a capture in another stream");
-    is_u64(ms_returns_pending(0), 0, "it is waited for as well");
+    is_u64(ms_driver_frees_pending(0), 0, "it is waited for as well");
     model_capture(other, false);
     sound("captured");
 }
@@ -138,9 +138,9 @@ static void test_context_dies(void)
     give(p, s);
     model_issue(s);
     model_destroy_pool(pool);
-    ok(ms_returns_pending(0) > 0, "something is under way");
+    ok(ms_driver_frees_pending(0) > 0, "something is under way");
     model_kill_context();
-    is_u64(ms_returns_pending(0), 0, "and is over with its context");
+    is_u64(ms_driver_frees_pending(0), 0, "and is over with its context");
     sound("dead");
 }
 
@@ -171,7 +171,7 @@ static void test_rested(uint64_t keep, bool is_set, uint64_t most, const char *w
     ms_pool_rested();
     ok(model_reserved(1) <= 128 * MIB + most, "%s: no more stays than may, when it is not (%llu MiB)", what,
        (unsigned long long)(model_reserved(1) / MIB));
-    is_u64(ms_returns_pending(0), 0, "%s: and the device has it", what);
+    is_u64(ms_driver_frees_pending(0), 0, "%s: and the device has it", what);
     ok(take(100 * MIB, s) != 0, "%s: more can be had", what);
     for (int i = 0; i < 4; i++)
         give(live[i], s);

@@ -195,7 +195,7 @@ static void test_capture(void)
     is_u64(take(MIB, a), 0, "a stream that captures is the driver's");
     ok(take(MIB, b) != 0, "another is served meanwhile");
     give(p, b);
-    give(q, b); /* of the capturing stream's flow */
+    give(q, b); /* of the capturing stream's stream arena */
     ms_pool_graph_alive(0, 1);
     model_capture(a, false);
     model_finish(a);

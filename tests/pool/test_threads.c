@@ -107,7 +107,7 @@ static void run_threads(void *(*function)(void *), uint32_t count)
 /* --- the pool stands still, in the middle of it all --- */
 
 struct seen {
-    uint64_t segments, live, limbo, pinned, end, address;
+    uint64_t segments, live, pending, pinned, end, address;
     bool gaps;
 };
 
@@ -122,11 +122,11 @@ static void see(void *arg, const struct ms_pool_piece *piece)
     }
     seen->end -= piece->bytes; /* what is left of the segment */
     seen->live += piece->state == MS_STATE_LIVE ? piece->requested : 0;
-    seen->limbo += piece->state == MS_STATE_LIMBO ? piece->bytes : 0;
+    seen->pending += piece->state == MS_STATE_PENDING ? piece->bytes : 0;
     seen->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
 }
 
-/* Out of limbo, and not yet the program's: its thread may be anywhere between two locks. */
+/* Out of the pending list, and not yet the program's: its thread may be anywhere between two locks. */
 static void test_on_its_way(void)
 {
     const struct ms_request request = {
@@ -146,16 +146,16 @@ static void test_on_its_way(void)
     uint64_t mark = ms_pool_sync_begin((uintptr_t)context);
     fake_finish(context);
     ms_pool_sync_end((uintptr_t)context, mark, 0);
-    struct ms_slot *slot = ms_ladder_from_heap(block.own_heap, &request);
+    struct ms_slot *slot = ms_fallback_from_heap(block.own_heap, &request);
     ok(slot && ms_slot_address(slot) == block.address, "freed and over, it comes out of limbo");
     ms_pool_figures(0, &f);
     ms_pool_walk(see, &seen);
-    is_u64(f.parts.limbo, 0, "where no figure counts it");
-    is_u64(seen.limbo, 0, "nor any piece");
+    is_u64(f.parts.pending, 0, "where no figure counts it");
+    is_u64(seen.pending, 0, "nor any piece");
     struct ms_cache *cache = &((struct ms_heap *)block.own_heap)->cache;
-    struct ms_lease *lease = ms_lease_lock(cache);
-    ms_lease_put_ready(cache, lease, slot);
-    ms_lease_unlock(lease);
+    struct ms_tcache *tcache = ms_tcache_lock(cache);
+    ms_tcache_put_ready(cache, tcache, slot);
+    ms_tcache_unlock(tcache);
 }
 
 static atomic_bool over;
@@ -175,11 +175,11 @@ static void *stopper(void *arg)
         ms_pool_walk(see, &seen);
         ms_pool_figures(0, &again);
         const struct ms_pool_parts *p = &f.parts;
-        uint64_t sum = p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned;
+        uint64_t sum = p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned;
         bool same = f.reserved_bytes == again.reserved_bytes && f.served_allocs == again.served_allocs &&
-                    p->limbo == again.parts.limbo;
+                    p->pending == again.parts.pending;
         bool right = !seen.gaps && seen.end == 0 && seen.segments == f.reserved_bytes &&
-                     seen.live == p->requested && seen.limbo == p->limbo && seen.pinned == p->pinned &&
+                     seen.live == p->requested && seen.pending == p->pending && seen.pinned == p->pinned &&
                      sum == f.reserved_bytes && f.reserved_bytes <= f.peak_reserved_bytes;
         ms_pool_go();
         atomic_fetch_add(&stops, 1);

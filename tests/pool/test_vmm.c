@@ -58,7 +58,7 @@ static void test_growth(void)
     is_u64(fake.calls[FAKE_CREATE], 30, "and no other");
     is_u64(fake.unmaps, 0, "nothing was moved");
     struct ms_pool_block block;
-    ok(ms_pool_find(c, &block) && block.vmm && !block.whole && block.tier == MS_TIER_SINGLE,
+    ok(ms_pool_find(c, &block) && block.vmm && !block.whole && block.tier == MS_TIER_DEDICATED,
        "a large block is no allocation of the driver's");
     uint64_t small = take(100);
     ok(small && (small < c || small > c + GIB), "small blocks lie elsewhere");

@@ -11,10 +11,10 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
 {
     uint64_t given = 0;
     struct ms_heap *heap;
-    for (uint32_t i = 0; (heap = ms_heap_visit(&i, device)) != NULL;) {
+    for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
         ms_fence_close(heap);
         ms_fence_poll(heap);
-        ms_lease_flush(&heap->cache);
+        ms_tcache_flush(&heap->cache);
         uint64_t live = ms_heap_live(heap).requested;
         ms_lock(&heap->lock);
         uint64_t reserved = heap->reserved_bytes;
@@ -23,5 +23,5 @@ uint64_t ms_pool_trim(int device, uint64_t keep_bytes)
             given += ms_keep_give_back(heap, reserved - live - keep_bytes, false);
         ms_heap_leave(heap);
     }
-    return given + ms_foreign_trim(device, keep_bytes);
+    return given + ms_external_trim(device, keep_bytes);
 }

@@ -1,5 +1,5 @@
-/* probe.c - a library for Python programs: takes their Python stack as memshim does, and tells what it says.
- */
+/* probe.c - a library for Python programs: takes their Python stack as memshim does, and tells what it
+ * says. */
 #include "config.h"
 
 #include <link.h>
@@ -68,7 +68,7 @@ static void after_fork(void)
     ms_store_reset();
     ms_log_reset();
     ms_arena_reset();
-    ms_spares_reset();
+    ms_aux_stacks_reset();
     ms_objects_reset();
     ms_stack_reset();
     ms_python_reset();
@@ -146,7 +146,7 @@ static int is_recorded(ms_stack_id id, const uintptr_t *frames, unsigned count)
         uint32_t generation;
         if (ms_stack_node(id, &id, &frame, &generation) != 0 || (count && (i == count || frame != frames[i])))
             return 0;
-        is_apart |= frame == ms_frame_mark(MS_MARK_APART, 0);
+        is_apart |= frame == ms_frame_pseudo(MS_PSEUDO_APART, 0);
     }
     return count ? i == count : is_apart;
 }

@@ -53,7 +53,7 @@ void book_fork(void)
     ms_store_reset();
     ms_log_reset();
     ms_arena_reset();
-    ms_spares_reset();
+    ms_aux_stacks_reset();
     ms_objects_reset();
     ms_stack_reset();
     ms_ledger_reset();
@@ -173,7 +173,7 @@ void book_take_block(unsigned i, bool served)
     row->block.is_served = served;
     struct ms_block block = row->block;
     block.stack = book_stack(row->block.stack);
-    row->ticket = served ? ms_ledger_serve(&block) : (ms_ledger_alloc(&block), 0);
+    row->record_id = served ? ms_ledger_serve(&block) : (ms_ledger_alloc(&block), 0);
     set(row, BOOK_THERE);
     raise(&row->block, true, false);
     end(&site->bytes, row->block.bytes);
@@ -189,7 +189,7 @@ void book_take(unsigned i, unsigned stack, bool served)
 static bool begin_free(struct book_block *row, struct ms_block *block_p)
 {
     if (row->block.is_served)
-        return ms_ledger_unserve(row->ticket, row->block.key, block_p);
+        return ms_ledger_unserve(row->record_id, row->block.key, block_p);
     return ms_ledger_free_begin(MS_SPACE_ADDRESS, row->block.key, block_p);
 }
 
@@ -297,31 +297,31 @@ void book_oom(uint16_t api, unsigned stack)
 void book_misfree(unsigned i, unsigned stack)
 {
     const struct ms_block *block = &book.blocks[i].block;
-    struct ms_misfree misfree;
+    struct ms_invalid_free invalid_free;
     ms_stack_id id = book_stack(stack);
-    if (!ms_ledger_misfree_find(MS_SPACE_ADDRESS, block->key, false, &misfree))
+    if (!ms_ledger_invalid_free_find(MS_SPACE_ADDRESS, block->key, false, &invalid_free))
         return; /* another block is in its slot by now */
-    if (misfree.rule == MS_MISFREE_DOUBLE && misfree.bytes != block->bytes)
+    if (invalid_free.rule == MS_INVALID_FREE_DOUBLE && invalid_free.bytes != block->bytes)
         engine_fail("the block that was freed before had %llu bytes", (unsigned long long)block->bytes);
-    begin(&book.misfrees, 1);
-    ms_ledger_misfree(&misfree, 1, id);
-    end(&book.misfrees, 1);
+    begin(&book.invalid_frees, 1);
+    ms_ledger_invalid_free(&invalid_free, 1, id);
+    end(&book.invalid_frees, 1);
 }
 
 /* Each takes 4 KiB. */
 void book_taking(uint64_t context, uint64_t module, unsigned stack)
 {
     touch();
-    struct ms_taking taking = {.taker = module ? MS_TAKER_MODULE : MS_TAKER_CONTEXT,
-                               .context = context,
-                               .module = module,
-                               .bytes = 4096,
-                               .is_exact = true,
-                               .stack = book_stack(stack),
-                               .device = 0,
-                               .api = 1};
+    struct ms_footprint_event taking = {.taker = module ? MS_FOOTPRINT_MODULE : MS_FOOTPRINT_CONTEXT,
+                                        .context = context,
+                                        .module = module,
+                                        .bytes = 4096,
+                                        .is_exact = true,
+                                        .stack = book_stack(stack),
+                                        .device = 0,
+                                        .api = 1};
     begin(&book.takings, 1);
-    ms_ledger_took(&taking);
+    ms_ledger_footprint_grew(&taking);
     end(&book.takings, 1);
 }
 
@@ -357,21 +357,21 @@ void book_pool(uint64_t reserved_bytes)
 
 void book_flow(unsigned i, uint64_t live_bytes)
 {
-    struct ms_flow_record record = {.pool = i + 1, .stream = i, .live_bytes = live_bytes};
-    begin(&book.flows[i], 1);
-    record.hits[0] = book.flows[i].most;
-    ms_ledger_flow(i, &record);
-    end(&book.flows[i], 1);
+    struct ms_stream_arena_record record = {.pool = i + 1, .stream = i, .live_bytes = live_bytes};
+    begin(&book.arenas[i], 1);
+    record.hits[0] = book.arenas[i].most;
+    ms_ledger_stream_arena(i, &record);
+    end(&book.arenas[i], 1);
 }
 
-struct ms_export book_export_record(unsigned i)
+struct ms_ipc_export book_export_record(unsigned i)
 {
-    return (struct ms_export){.address = 0x7e0000000000u + i * 4096u,
-                              .offset = i * 4096u,
-                              .bytes = 512 * (i + 1),
-                              .segment_bytes = 1 << 21,
-                              .context = 1,
-                              .handle = {(unsigned char)(i + 1)}};
+    return (struct ms_ipc_export){.address = 0x7e0000000000u + i * 4096u,
+                                  .offset = i * 4096u,
+                                  .bytes = 512 * (i + 1),
+                                  .segment_bytes = 1 << 21,
+                                  .context = 1,
+                                  .handle = {(unsigned char)(i + 1)}};
 }
 
 static void set_export(unsigned i, enum presence is)
@@ -382,10 +382,10 @@ static void set_export(unsigned i, enum presence is)
 
 void book_export(unsigned i)
 {
-    struct ms_export record = book_export_record(i);
+    struct ms_ipc_export record = book_export_record(i);
     const char *why = "";
     touch();
-    if (!ms_export_publish(&record, book.tokens[i], &book.export_rows[i], &why))
+    if (!ms_ipc_export_publish(&record, book.tokens[i], &book.export_rows[i], &why))
         engine_fail("export %u: %s", i, why);
     set_export(i, BOOK_THERE);
 }
@@ -393,7 +393,7 @@ void book_export(unsigned i)
 void book_revoke(unsigned i)
 {
     set_export(i, BOOK_GOING);
-    ms_export_revoke(book.export_rows[i]);
+    ms_ipc_export_revoke(book.export_rows[i]);
     set_export(i, BOOK_GONE);
 }
 

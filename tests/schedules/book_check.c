@@ -194,7 +194,7 @@ static bool check_counts(void)
 static bool check_events(void)
 {
     const struct ms_events_copy *events = &snapshot.events;
-    uint64_t misfrees = 0, takings = 0;
+    uint64_t invalid_frees = 0, takings = 0;
     for (unsigned i = 0; i < events->oom_count; i++) {
         const struct ms_oom *oom = &events->ooms[i];
         if (oom->requested < 1000 || !is_stack(oom->stack, (unsigned)oom->requested - 1000) ||
@@ -202,12 +202,12 @@ static bool check_events(void)
             return book_wrong("out-of-memory %u is another than there was", i);
     }
     for (unsigned i = 0; i < snapshot.misfree_count; i++) {
-        misfrees += snapshot.misfrees[i].count;
-        if (!snapshot.misfrees[i].stack || !snapshot.misfrees[i].block_bytes)
+        invalid_frees += snapshot.invalid_frees[i].count;
+        if (!snapshot.invalid_frees[i].stack || !snapshot.invalid_frees[i].block_bytes)
             return book_wrong("refused free %u is of nothing", i);
     }
     for (unsigned i = 0; i < snapshot.taker_count; i++) {
-        const struct ms_taker_row *row = &snapshot.takers[i];
+        const struct ms_footprint_row *row = &snapshot.takers[i];
         takings += row->total_count;
         if (!row->stack || row->count > row->total_count || row->bytes > row->total_bytes ||
             row->total_bytes - row->total_count * 4096 > 4096)
@@ -220,7 +220,7 @@ static bool check_events(void)
     if (!book_may_be(view.ended, atomic_load(&ms_process()->end_reason) == MS_END_EXIT, "end", 0))
         return false;
     return is_in(view.ooms, events->oom_count + events->lost_ooms, "out-of-memory", 0) &&
-           is_in(view.misfrees, misfrees, "refused frees", 0) &&
+           is_in(view.invalid_frees, invalid_frees, "refused frees", 0) &&
            is_in(view.takings, takings, "takings", 0) &&
            (events->death_count <= view.deaths.most || book_wrong("there are more deaths than there were"));
 }
@@ -270,17 +270,17 @@ static bool check_segments(void)
 static bool check_pool(void)
 {
     struct ms_pool_record pool;
-    struct ms_flow_record flow;
+    struct ms_stream_arena_record arena;
     bool told = ms_pools_read(0, &pool);
     if (view.pool_told.least && !told)
         return book_wrong("the pool's figures are lost");
     if (told && pool.served_allocs > view.pool_told.most) /* two may tell in another order than they say */
         return book_wrong("the pool has figures that nobody told");
     for (unsigned i = 0; i < BOOK_FLOWS; i++) {
-        bool there = ms_flows_read(i, &flow) && flow.pool;
-        if (view.flows[i].least && (!there || flow.pool != i + 1 || flow.stream != i))
+        bool there = ms_stream_arenas_read(i, &arena) && arena.pool;
+        if (view.arenas[i].least && (!there || arena.pool != i + 1 || arena.stream != i))
             return book_wrong("flow %u is lost", i);
-        if (there && !is_in(view.flows[i], flow.hits[0], "figures of flow", i))
+        if (there && !is_in(view.arenas[i], arena.hits[0], "figures of flow", i))
             return false;
     }
     return true;
@@ -345,7 +345,7 @@ bool book_holds(char *why, size_t why_bytes)
 
 static bool check_export(int fd, unsigned i)
 {
-    struct ms_export record = book_export_record(i), found;
+    struct ms_ipc_export record = book_export_record(i), found;
     struct ms_token token;
     const char *reason = NULL;
     static const unsigned char none[MS_TOKEN_BYTES];
@@ -355,7 +355,7 @@ static bool check_export(int fd, unsigned i)
     unsigned changes = book.export_changes[i];
     if (!ms_token_decode(book.tokens[i], &token))
         return book_wrong("export %u has no token", i);
-    bool is_there = ms_export_read(fd, &token, &found, &reason);
+    bool is_there = ms_ipc_export_read(fd, &token, &found, &reason);
     if (is_there && memcmp(&found, &record, sizeof found) != 0)
         return book_wrong("export %u is another block", i);
     /* Beside other tasks it may have gone meanwhile. */

@@ -29,7 +29,7 @@ struct book_block {
     enum presence is;
     unsigned changes; /* of `is` */
     bool is_unsure;   /* it changed while it was looked at */
-    uint32_t ticket;
+    uint32_t record_id;
 };
 
 struct book_site {
@@ -44,10 +44,10 @@ struct book {
     struct range live[BOOK_DEVICES], peak[BOOK_DEVICES]; /* of device memory */
     struct range calls[BOOK_APIS], call_bytes[BOOK_APIS], failures[BOOK_APIS], served[BOOK_APIS];
     struct range takings;
-    struct range ooms, misfrees, deaths, refused; /* refused: frees that the driver refused */
+    struct range ooms, invalid_frees, deaths, refused; /* refused: frees that the driver refused */
     enum presence segments[BOOK_SEGMENTS], lines[BOOK_LINES], devices[BOOK_DEVICES];
     enum presence diagnostics[BOOK_LINES], codes[BOOK_CODES];
-    struct range pool_told, flows[BOOK_FLOWS];
+    struct range pool_told, arenas[BOOK_FLOWS];
     enum presence exports[BOOK_EXPORTS];
     unsigned export_changes[BOOK_EXPORTS];
     unsigned char tokens[BOOK_EXPORTS][MS_TOKEN_BYTES];
@@ -64,7 +64,7 @@ void book_touch(void);
 /** What the book would have it say. */
 unsigned book_frames(unsigned stack, uintptr_t *frames);
 struct ms_segment_record book_segment_record(unsigned i);
-struct ms_export book_export_record(unsigned i);
+struct ms_ipc_export book_export_record(unsigned i);
 const char *book_line(unsigned i);
 const char *book_path(void);
 /** Says why something is wrong, to whoever asked; false. */

@@ -46,8 +46,8 @@ struct caller {
     int captures;
 };
 
-/* --- what is kept -----------------------------------------------------------------------------------------
- */
+/* --- what is kept
+ * ----------------------------------------------------------------------------------------- */
 
 static bool overlaps(const struct span_of_memory *span, uint64_t address, uint64_t bytes)
 {
@@ -124,10 +124,10 @@ static MS_UNSYNCHRONIZED bool is_dead(const struct fake_context *context)
     return context->dead;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------
- */
+/* --- calls
+ * ------------------------------------------------------------------------------------------------ */
 
-static void wait_for_limbo(const struct ms_pool_block *block)
+static void wait_for_pending(const struct ms_pool_block *block)
 {
     struct ms_pool_wait wait;
     if (!block->over || !ms_pool_wait_begin(block, &wait))
@@ -136,12 +136,12 @@ static void wait_for_limbo(const struct ms_pool_block *block)
         engine_point(__builtin_return_address(0));
 }
 
-static void look_at_freed(const struct ms_pool_block *block, unsigned which, uint32_t ticket)
+static void look_at_freed(const struct ms_pool_block *block, unsigned which, uint32_t record_id)
 {
-    if (block->requested != sizes[which] || (block->ticket != ticket && !recorded_is_on()))
+    if (block->requested != sizes[which] || (block->record_id != record_id && !recorded_is_on()))
         engine_fail("a block of %llu bytes and ticket %u is freed as one of %llu and %u",
-                    (unsigned long long)sizes[which], ticket, (unsigned long long)block->requested,
-                    block->ticket);
+                    (unsigned long long)sizes[which], record_id, (unsigned long long)block->requested,
+                    block->record_id);
 }
 
 /* The record is told before the pool is done with it: another may have it from then on. */
@@ -151,13 +151,13 @@ static void unrecord(const struct ms_pool_block *block, const struct fake_contex
         engine_fail("the record has no live block at %#llx", (unsigned long long)block->address);
 }
 
-static bool free_usually(unsigned which, uint64_t address, uint32_t ticket,
+static bool free_usually(unsigned which, uint64_t address, uint32_t record_id,
                          const struct fake_context *context, struct ms_pool_block *block)
 {
     int status = 0;
     ms_pool_free_expect(address, block);
     if (ms_pool_free_hit(address, block)) {
-        look_at_freed(block, which, ticket);
+        look_at_freed(block, which, record_id);
         unrecord(block, context);
         block->over = ms_pool_free_hit_end(block);
         return true;
@@ -167,7 +167,7 @@ static bool free_usually(unsigned which, uint64_t address, uint32_t ticket,
             engine_fail("a live block cannot be freed");
         return false;
     }
-    look_at_freed(block, which, ticket);
+    look_at_freed(block, which, record_id);
     unrecord(block, context);
     ms_pool_free_end(block);
     return true;
@@ -177,7 +177,7 @@ static void give_back(unsigned which, uint64_t address)
 {
     struct ms_pool_block block;
     struct fake_context *context = context_of(address);
-    uint32_t ticket = ticket_of(address);
+    uint32_t record_id = ticket_of(address);
     if (is_dead(context) || !forget(HELD, address))
         return;
     keep(FREED, address, sizes[which], context);
@@ -187,10 +187,10 @@ static void give_back(unsigned which, uint64_t address)
         return;
     }
     recorded_begin();
-    bool freed = free_usually(which, address, ticket, context, &block);
+    bool freed = free_usually(which, address, record_id, context, &block);
     recorded_end();
     if (freed)
-        wait_for_limbo(&block);
+        wait_for_pending(&block);
 }
 
 /* The block is there for all; or freed, where another task has put one there meanwhile. */
@@ -210,7 +210,7 @@ static uint64_t take_usually(struct fake_context *context, uint64_t bytes)
         ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) != MS_POOL_SERVED)
         return 0;
     uint32_t number = note_taken(block.address, bytes, context);
-    ms_pool_set_ticket(&block, recorded_is_on() ? recorded_serve(&block, bytes) : number);
+    ms_pool_set_record_id(&block, recorded_is_on() ? recorded_serve(&block, bytes) : number);
     return block.address;
 }
 
@@ -374,14 +374,14 @@ static void die(struct caller *caller)
 }
 
 struct pieces {
-    uint64_t live, limbo, pinned;
+    uint64_t live, pending, pinned;
 };
 
 static void add_piece(void *arg, const struct ms_pool_piece *piece)
 {
     struct pieces *sum = arg;
     sum->live += piece->state == MS_STATE_LIVE ? piece->requested : 0;
-    sum->limbo += piece->state == MS_STATE_LIMBO ? piece->bytes : 0;
+    sum->pending += piece->state == MS_STATE_PENDING ? piece->bytes : 0;
     sum->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
 }
 
@@ -395,14 +395,14 @@ void calls_stop(void)
     engine_point(__builtin_return_address(0));
     ms_pool_walk(add_piece, &sum);
     const struct ms_pool_parts *p = &f.parts;
-    uint64_t all = p->requested + p->rounding + p->limbo + p->cached + p->stranded + p->pinned;
-    if (sum.live != p->requested || sum.limbo != p->limbo || sum.pinned != p->pinned ||
+    uint64_t all = p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned;
+    if (sum.live != p->requested || sum.pending != p->pending || sum.pinned != p->pinned ||
         all != f.reserved_bytes)
         engine_fail("stopped, the figures have %llu live, %llu in limbo, %llu pinned; the pieces %llu, %llu, "
                     "%llu",
-                    (unsigned long long)p->requested, (unsigned long long)p->limbo,
+                    (unsigned long long)p->requested, (unsigned long long)p->pending,
                     (unsigned long long)p->pinned, (unsigned long long)sum.live,
-                    (unsigned long long)sum.limbo, (unsigned long long)sum.pinned);
+                    (unsigned long long)sum.pending, (unsigned long long)sum.pinned);
     recorded_expect_live(sum.live);
     ms_pool_go();
 }
@@ -540,7 +540,7 @@ void calls_prepare(uint64_t capacity, bool vmm, const char *text)
     ms_bias_start();
 }
 
-/* Until lease and lane are its own, and of each size blocks have come and gone. */
+/* Until thread cache and shard are its own, and of each size blocks have come and gone. */
 static const char *const often = "t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 "
                                  "t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 t0 t1 t2 g0 g1 g2 s ";
 
@@ -578,7 +578,7 @@ static void check_record(void)
         if (!ms_pool_find(span->address, &block) || block.address != span->address)
             engine_fail("the pool does not have the block at %#llx", (unsigned long long)span->address);
         else
-            recorded_expect(block.ticket, span->address, span->bytes);
+            recorded_expect(block.record_id, span->address, span->bytes);
     }
     if (!contexts[0]->dead)
         recorded_expect_count(count);

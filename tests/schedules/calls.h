@@ -25,8 +25,8 @@ enum { CALLS_TASKS = 3 };
 void calls_prepare(uint64_t capacity, bool vmm, const char *text);
 /** In start(): a task that makes these calls, kept until the schedule ends. */
 void calls_task(const char *text);
-/** A pool with a record beside it, in which these calls were made, by a thread to which a lease and a lane
- * have come: its task is a calls_task, those of others are new. */
+/** A pool with a record beside it, in which these calls were made, by a thread to which a thread cache and a
+ * shard have come: its task is a calls_task, those of others are new. */
 void calls_prepare_hits(uint64_t capacity, const char *text);
 void calls_new_thread(const char *text);
 /** programs_hits.c: whether a magazine of the calling thread has a block for so many bytes. Only then pool

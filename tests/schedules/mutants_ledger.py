@@ -6,11 +6,11 @@ SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves t
 ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c", "src/ledger/lanes.c", "src/ledger/totals.h"
 STORE, TREE = "src/base/store.c", "src/stack/tree.c"
 SCHEDULES = (
-    ("block-found-unlocked", BLOCKS, "    ms_lock(&shard->lock);\n    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n"
-     "    if (shard->index && shard->index[place].slot) {\n        end_block",
-     "    uint32_t place = shard->index ? probe(shard, h, space, key) : 0;\n    ms_lock(&shard->lock);\n"
-     "    if (shard->index && shard->index[place].slot) {\n        end_block", "one-shard"),
-    ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(lane))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
+    ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
+     "    if (stripe->index && stripe->index[place].slot) {\n        end_block",
+     "    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n    ms_lock(&stripe->lock);\n"
+     "    if (stripe->index && stripe->index[place].slot) {\n        end_block", "one-shard"),
+    ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(shard))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
     ("fork-finds-loader-d703164", "src/base/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
     ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
     ("file-opened-twice", "src/ledger/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
@@ -26,10 +26,10 @@ SCHEDULES = (
     ("node-counted-unlocked", "src/stack/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
      "    struct index *index = roomy_index();\n    ms_lock(&add_lock);", "stacks-grow"),
     ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lane-opens"),
-    ("lane-open-first", LANES, "    lock_lanes(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n        open_another(number, account);\n",
-     "    if (is_new)\n        open_another(number, account);\n    lock_lanes(account, commons[account].open);\n", "lanes lanes-same"),
-    ("peak-unlocked", ACCOUNTS, "    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n    ms_lanes_unlock(account);\n",
-     "    ms_lanes_unlock(account);\n    if (is_peak)\n        ms_lanes_set_peak(account, arrival->now_ns);\n", "lanes lanes-owned"),
+    ("lane-open-first", LANES, "    lock_shards(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n        open_another(number, account);\n",
+     "    if (is_new)\n        open_another(number, account);\n    lock_shards(account, commons[account].open);\n", "lanes lanes-same"),
+    ("peak-unlocked", ACCOUNTS, "    if (is_peak)\n        ms_shards_set_peak(account, arrival->now_ns);\n    ms_shards_unlock(account);\n",
+     "    ms_shards_unlock(account);\n    if (is_peak)\n        ms_shards_set_peak(account, arrival->now_ns);\n", "lanes lanes-owned"),
     ("rows-taken-twice", STORE, "    } while (!atomic_compare_exchange_weak(&ms_table_states[table].rows, &first, first + count));\n",
      "    } while (0);\n    atomic_store(&ms_table_states[table].rows, first + count);\n", "lanes file-grows"),
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
@@ -38,16 +38,16 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", TOTALS, "    uint32_t state = fill_slot(slot, number, lane, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_slot(slot, number, lane, arrival);\n",
+    ("live-first", TOTALS, "    uint32_t state = fill_slot(slot, number, shard, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_slot(slot, number, shard, arrival);\n",
      "served-across"),
-    ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n    raise_account(lane->row, arrival);\n"
+    ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n    raise_account(shard->row, arrival);\n"
      "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n",
      "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n"
-     "    raise_account(lane->row, arrival);\n", "run-long"),
+     "    raise_account(shard->row, arrival);\n", "run-long"),
     ("free-last", TOTALS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n",
+     "    lower_account(shard->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = shard->free_list;\n",
      "    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
-     "    lower_account(lane->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = lane->free_list;\n"
+     "    lower_account(shard->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = shard->free_list;\n"
      "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",
@@ -63,25 +63,25 @@ CRASHES = (
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
 )
 NONE = (
-    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_part_owner(&heap->cache.leases[i].lock);\n", "        (void)0;\n",
-     "hit-context-ends", "a context's end takes the locks of all its leases away before anything of it is cleared; what is parted before is that no more is served"),
+    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_revoke_owner(&heap->cache.tcaches[i].lock);\n", "        (void)0;\n",
+     "hit-context-ends", "a context's end takes the locks of all its tcaches away before anything of it is cleared; what is parted before is that no more is served"),
     ("both-enter-relaxed", "src/base/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
      "a thread that finds its two its own has found them so behind a fence, and nobody was inside since"),
-    ("near-relaxed", "src/pool/space/near.c", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_relaxed)", "first",
+    ("near-relaxed", "src/pool/space/near.c", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_relaxed)", "first",
      "the kernel has mapped the new table before, and it holds zeroes that nobody wrote; how far a hash is shifted is in the same word"),
     ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),
-    ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !lane->is_alone)) {", "if (0) {", "lanes",
+    ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !shard->is_alone)) {", "if (0) {", "lanes",
      "who frees a block has it from who made it, after its lane was opened"),
-    ("node-published-first", "src/stack/tree.c", "            *ms_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
-     "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            *ms_node_at(id) = *wanted;", "run-long",
+    ("node-published-first", "src/stack/tree.c", "            *ms_stack_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
+     "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            *ms_stack_node_at(id) = *wanted;", "run-long",
      "no row of the file names a stack before its interning has returned"),
     ("extent-first", "src/base/store.c", "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n",
      "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
      "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows",
      "until its bytes are written an extent has none, and nothing lies in it yet"),
-    ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&shards[i].lock);\n", "", "forked-ledger",
-     "all of the shard, its lock too, was filled with zeroes before; the call is for builds that check the locks' order"),
+    ("shard-kept-by-fork", BLOCKS, "        ms_lock_reset(&stripes[i].lock);\n", "", "forked-ledger",
+     "all of the stripe, its lock too, was filled with zeroes before; the call is for builds that check the locks' order"),
     ("committed-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_release);",
      "    atomic_store_explicit(&ms_table_states[table].committed, have + bytes, memory_order_relaxed);", "file-grows",
      "the kernel has mapped it before, and it holds zeroes that nobody wrote; what is written there is published by other words"),

@@ -10,9 +10,9 @@
 #define MIB ((uint64_t)1 << 20)
 
 CALLS_PROGRAM(hits, 256, false, "t0 t1 t3", "g0 t0 g1 t1 g0", "t2 g2 g3 t0 g0", "t5 g5 g1 t3 g3")
-CALLS_PROGRAM(lease, 256, false, "t0 t1", "t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5",
+CALLS_PROGRAM(tcache, 256, false, "t0 t1", "t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5 t5 g5",
               "q g0 t0 x g1", "")
-CALLS_PROGRAM(limbo, 256, false, "t0 t1 t3 t4 i", "g0 g3 t5 g5 t0", "f i g1 g4 t1", "s t2 g2 i s")
+CALLS_PROGRAM(pending, 256, false, "t0 t1 t3 t4 i", "g0 g3 t5 g5 t0", "f i g1 g4 t1", "s t2 g2 i s")
 CALLS_PROGRAM(captures, 256, false, "t0 t1 t3 t4 i", "c g0 t0 e", "g3 t5 i g1 x", "t2 c g2 s e g4 t3")
 CALLS_PROGRAM(scarce, 24, false, "t6 i", "t7 g7 t4 g4", "g6 t4 g4 t3", "f t3 g3 t7 g7")
 CALLS_PROGRAM(pins, 256, false, "t0 t3 t6", "p3 g3 t3 u", "p3 g6 t6 u", "g3 t3 p6 g6 u t6")
@@ -33,8 +33,8 @@ CALLS_PROGRAM(visited, 32, false, "2 t3 t6 g3 g6", "2 k", "m x t6", "t7 g7 t4")
 CALLS_PROGRAM(forked, 256, false, "t0 t3 i", "g0 t5 g3 t3", "t2 F t0 g0 i t3 s", "")
 CALLS_PROGRAM(forked_long, 4096, true, "b t3 t6 i", "g6 t4 g3 t3 m", "t7 F t6 g6 i t3 s", "")
 
-/* --- random words -----------------------------------------------------------------------------------------
- */
+/* --- random words
+ * ----------------------------------------------------------------------------------------- */
 
 static char words[CALLS_TASKS][128], words_before[128];
 static bool words_mapped;
@@ -80,8 +80,8 @@ static void start_words(void)
 
 const struct program heap_programs[] = {
     CALLS_ROW(hits, "hits", "three take and free blocks of each other"),
-    CALLS_ROW(lease, "lease", "one comes to own its lease, another wants what lies there"),
-    CALLS_ROW(limbo, "limbo", "blocks come out of limbo while work ends and is waited for"),
+    CALLS_ROW(tcache, "lease", "one comes to own its lease, another wants what lies there"),
+    CALLS_ROW(pending, "limbo", "blocks come out of limbo while work ends and is waited for"),
     CALLS_ROW(captures, "captures", "captures begin and end while others free and wait"),
     CALLS_ROW(scarce, "ladder", "memory runs out for three"),
     CALLS_ROW(pins, "pins", "blocks are exported while others free them"),

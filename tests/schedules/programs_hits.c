@@ -1,8 +1,8 @@
 /* programs_hits.c - what a thread answers out of what it has at hand (pool/hit.c), with pool and record
  * together, while others want what it uses: a row for each way in which that is taken away, and random words.
  *
- * The first task is the thread whose lease and lane they are. The small ones end with three preemptions
- * (rule `every`). */
+ * The first task is the thread whose thread cache and shard they are. The small ones end with three
+ * preemptions (rule `every`). */
 #include <stddef.h>
 
 #include "base/guard.h"
@@ -13,11 +13,11 @@
 
 MS_UNSYNCHRONIZED bool hits_have_ready(uint64_t bytes)
 {
-    const struct ms_pass *pass = &ms_thread.pass;
-    if (!pass->heap || bytes > MS_SLAB_MAX_BYTES)
+    const struct ms_fast_cache *fast = &ms_thread.fast;
+    if (!fast->heap || bytes > MS_SLAB_MAX_BYTES)
         return false;
-    const struct ms_bag *bag = pass->lease->magazines[ms_slab_class(bytes)].ready;
-    return bag && bag->count;
+    const struct ms_batch *batch = fast->tcache->magazines[ms_slab_class(bytes)].ready;
+    return batch && batch->count;
 }
 
 #define HITS(name, capacity, before, first, second, third)                                                   \
@@ -35,7 +35,7 @@ MS_UNSYNCHRONIZED bool hits_have_ready(uint64_t bytes)
 
 HITS(stopped, 256, "t0", "g0 t1", "o", "")
 HITS(trimmed, 256, "t0", "t1 g0", "x", "")
-HITS(lane, 256, "t0", "t1 g0", "t5", "")
+HITS(shard, 256, "t0", "t1 g0", "t5", "")
 HITS(freed, 256, "t0", "t1", "g0", "")
 HITS(twice, 256, "t0", "d0", "d0", "")
 HITS(captured, 256, "t0 i", "g0", "c e", "")
@@ -55,7 +55,7 @@ HITS(taken, 256, "t0 t1", "t5 g5 t2 g2 t5 g5 t2 g2 t5 g5 t2 g2", "t0 x g1 t1 x g
 const struct program hits_programs[] = {
     CALLS_ROW(stopped, "hit-and-stop", "a thread hits while the pool is stopped"),
     CALLS_ROW(trimmed, "hit-and-trim", "a thread hits while what is idle goes back"),
-    CALLS_ROW(lane, "hit-and-lane", "a thread hits while another counts in its lane"),
+    CALLS_ROW(shard, "hit-and-lane", "a thread hits while another counts in its lane"),
     CALLS_ROW(freed, "hit-and-free", "a thread hits while another frees what came from its lease"),
     CALLS_ROW(twice, "hit-freed-twice", "a block is freed by a hit and by another"),
     CALLS_ROW(captured, "hit-and-capture", "a free hits while a capture begins and ends"),

@@ -1,5 +1,5 @@
-/* programs_ledger.c - the record: what several tasks tell it is in it, once, whoever was interrupted where.
- */
+/* programs_ledger.c - the record: what several tasks tell it is in it, once, whoever was interrupted
+ * where. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -38,13 +38,13 @@ static void prepare(void)
     book_start(true, "MEMSHIM_TIMELINE=2048");
 }
 
-/* --- lanes ------------------------------------------------------------------------------------------------
- */
+/* --- shards
+ * ------------------------------------------------------------------------------------------------ */
 
 /* As a thread that had to wait often. */
-static void choose_lane(unsigned lane)
+static void choose_shard(unsigned shard)
 {
-    ms_lane_mine.lane = (uint8_t)lane;
+    ms_shard_mine.shard = (uint8_t)shard;
 }
 
 static void record(void *arg)
@@ -57,15 +57,15 @@ static void record(void *arg)
     book_give(first + 1);
 }
 
-static void record_in_lane(void *arg)
+static void record_in_shard(void *arg)
 {
-    choose_lane((unsigned)(size_t)arg);
+    choose_shard((unsigned)(size_t)arg);
     record(arg);
 }
 
 static void record_in_last(void *arg)
 {
-    choose_lane(MS_LANES - 1);
+    choose_shard(MS_SHARDS - 1);
     record(arg);
 }
 
@@ -75,38 +75,38 @@ static void start_same(void)
         engine_task(i ? record_in_last : record, (void *)i);
 }
 
-static void start_lanes(void)
+static void start_shards(void)
 {
     for (size_t i = 0; i < 3; i++)
-        engine_task(record_in_lane, (void *)i);
+        engine_task(record_in_shard, (void *)i);
 }
 
 static void record_once(void *arg)
 {
-    choose_lane(1);
+    choose_shard(1);
     book_take((unsigned)(size_t)arg, 3, false);
 }
 
-static void start_opening_lane(void)
+static void start_opening_shard(void)
 {
     engine_task(record_once, (void *)0);
     engine_task(record_once, (void *)1);
 }
 
-/* One lane is there already, and owned by its thread. */
+/* One shard is there already, and owned by its thread. */
 static void prepare_owned(void)
 {
     prepare();
-    choose_lane(1);
+    choose_shard(1);
     for (unsigned i = 0; i < 40; i++) {
         book_take(60, 5, false);
         book_give(60);
     }
-    choose_lane(0);
+    choose_shard(0);
 }
 
-/* --- blocks across tasks ----------------------------------------------------------------------------------
- */
+/* --- blocks across tasks
+ * ---------------------------------------------------------------------------------- */
 
 enum { ADDRESSES = 2, TURNS = 4 };
 static atomic_bool taken[ADDRESSES]; /* by the vendor's book, which is right */
@@ -130,8 +130,8 @@ static void start_across(void)
         engine_task(pass_around, (void *)i);
 }
 
-/* Of blocks.c: keys of one shard that all belong at one place of its index, so that each free moves others.
- */
+/* Of blocks.c: keys of one shard that all belong at one place of its index, so that each free moves
+ * others. */
 static uint64_t crowded_key(unsigned number)
 {
     uint64_t key = 0x7d0000000000u;
@@ -143,7 +143,7 @@ static uint64_t crowded_key(unsigned number)
     }
 }
 
-static void prepare_crowded_shard(void)
+static void prepare_crowded_stripe(void)
 {
     prepare();
     for (unsigned i = 0; i < 8; i++)
@@ -152,7 +152,7 @@ static void prepare_crowded_shard(void)
         book_take(i, 0, false);
 }
 
-static void crowd_shard(void *arg)
+static void crowd_stripe(void *arg)
 {
     unsigned me = (unsigned)(size_t)arg;
     book_give(4 * me);
@@ -161,10 +161,10 @@ static void crowd_shard(void *arg)
     book_take(4 * me, 0, false);
 }
 
-static void start_crowded_shard(void)
+static void start_crowded_stripe(void)
 {
-    engine_task(crowd_shard, (void *)0);
-    engine_task(crowd_shard, (void *)1);
+    engine_task(crowd_stripe, (void *)0);
+    engine_task(crowd_stripe, (void *)1);
 }
 
 static atomic_bool handed[OWN];
@@ -172,7 +172,7 @@ static atomic_bool handed[OWN];
 static void serve(void *arg)
 {
     (void)arg;
-    choose_lane(1);
+    choose_shard(1);
     for (unsigned i = 0; i < 4; i++) {
         book_take(i, i % 2, true);
         atomic_store(&handed[i], true);
@@ -258,19 +258,19 @@ static void fork_and_record(void *arg)
     book_fork();
     record(arg);
     book_export(1);
-    choose_lane(2);
+    choose_shard(2);
     book_take(30, 3, true);
 }
 
 static void start_forking(void)
 {
-    engine_task(record_in_lane, (void *)1);
-    engine_task(record_in_lane, (void *)2);
+    engine_task(record_in_shard, (void *)1);
+    engine_task(record_in_shard, (void *)2);
     engine_task(fork_and_record, (void *)0);
 }
 
-/* --- growing ----------------------------------------------------------------------------------------------
- */
+/* --- growing
+ * ---------------------------------------------------------------------------------------------- */
 
 static void open_and_record(void *arg)
 {
@@ -311,7 +311,7 @@ static void prepare_growing(void)
 static void grow(void *arg)
 {
     unsigned me = (unsigned)(size_t)arg;
-    choose_lane(me);
+    choose_shard(me);
     for (unsigned i = 0; i < 3; i++)
         book_take(me * 20 + i, me * 4 + i, false);
     book_give(me * 20);
@@ -323,7 +323,7 @@ static void start_growing(void)
         engine_task(grow, (void *)i);
 }
 
-/* Lanes of one device take turns when they are opened, those of two do not. */
+/* Shards of one device take turns when they are opened, those of two do not. */
 static void start_two_devices(void)
 {
     for (unsigned i = 20; i < 24; i++)
@@ -331,8 +331,8 @@ static void start_two_devices(void)
     start_growing();
 }
 
-/* --- full tables ------------------------------------------------------------------------------------------
- */
+/* --- full tables
+ * ------------------------------------------------------------------------------------------ */
 
 static void prepare_full(void)
 {
@@ -395,8 +395,8 @@ static void check_crowded(void)
         engine_fail("what found no room counts in the peak, or may");
 }
 
-/* --- beside -----------------------------------------------------------------------------------------------
- */
+/* --- beside
+ * ----------------------------------------------------------------------------------------------- */
 
 /* A report of the process while it works. */
 static void report(void *arg)
@@ -409,8 +409,8 @@ static void report(void *arg)
 
 static void start_beside(void)
 {
-    engine_task(record_in_lane, (void *)1);
-    engine_task(record_in_lane, (void *)2);
+    engine_task(record_in_shard, (void *)1);
+    engine_task(record_in_shard, (void *)2);
     engine_task(report, NULL);
 }
 
@@ -444,8 +444,8 @@ static void start_exports(void)
     engine_task(import_some, NULL);
 }
 
-/* --- everything else --------------------------------------------------------------------------------------
- */
+/* --- everything else
+ * -------------------------------------------------------------------------------------- */
 
 static void happen(void *arg)
 {
@@ -481,7 +481,7 @@ static void start_happening(void)
 static void last(void *arg)
 {
     unsigned me = (unsigned)(size_t)arg;
-    choose_lane(me);
+    choose_shard(me);
     for (unsigned i = 0; i < 5; i++) {
         book_take(me * OWN + i, me, false);
         engine_wait(NULL, 0, (3 + i) * MS_NS, __builtin_return_address(0));
@@ -501,17 +501,17 @@ static void start_lasting(void)
 }
 
 const struct program ledger_programs[] = {
-    {"lanes", "three record in lanes of their own, of which two are not open yet", prepare, start_lanes,
+    {"lanes", "three record in lanes of their own, of which two are not open yet", prepare, start_shards,
      check, RIGHT},
-    {"lanes-owned", "three record in lanes, of which one was a thread's own", prepare_owned, start_lanes,
+    {"lanes-owned", "three record in lanes, of which one was a thread's own", prepare_owned, start_shards,
      check, RIGHT},
     {"address-again", "an address is allocated and freed by three in turn", prepare, start_across, check,
      RIGHT},
     {"lanes-same", "three record, of which two open the same lane", prepare, start_same, check, RIGHT},
-    {"lane-opens", "two record one block each in a lane that is not open yet", prepare, start_opening_lane,
+    {"lane-opens", "two record one block each in a lane that is not open yet", prepare, start_opening_shard,
      check, RIGHT},
-    {"one-shard", "two record blocks that are at one place of an index", prepare_crowded_shard,
-     start_crowded_shard, check, RIGHT},
+    {"one-shard", "two record blocks that are at one place of an index", prepare_crowded_stripe,
+     start_crowded_stripe, check, RIGHT},
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
      RIGHT},
     {"refused", "frees are refused while others free", prepare_some, start_refused, check, RIGHT},

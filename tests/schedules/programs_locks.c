@@ -8,9 +8,9 @@
 
 enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */, PAIRS = 64 };
 
-static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_LEASE);
-static struct ms_bias bias, lane;
-static int inside, total, inside_lane, total_lane;
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
+static struct ms_bias bias, shard;
+static int inside, total, inside_shard, total_shard;
 
 static void nothing(void)
 {
@@ -85,7 +85,7 @@ static void check_lock(void)
 
 static void prepare_bias(void)
 {
-    bias.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+    bias.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
     ms_bias_start();
 }
 
@@ -94,9 +94,9 @@ static void own(void *arg)
 {
     (void)arg;
     for (int i = 0; i < STREAK; i++) {
-        ms_bias_lock(&bias, MS_BIAS_LEASE);
+        ms_bias_lock(&bias, MS_BIAS_TCACHE);
         work();
-        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+        ms_bias_unlock(&bias, MS_BIAS_TCACHE);
     }
 }
 
@@ -104,7 +104,7 @@ static void take_away(void *arg)
 {
     (void)arg;
     for (int i = 0; i < TIMES; i++) {
-        ms_bias_lock_plainly(&bias, MS_BIAS_LEASE);
+        ms_bias_lock_plainly(&bias, MS_BIAS_TCACHE);
         work();
         ms_bias_unlock_plainly(&bias);
     }
@@ -122,10 +122,10 @@ static void try_some(void *arg)
 {
     (void)arg;
     for (int i = 0; i < TIMES; i++) {
-        if (!ms_bias_try(&bias, MS_BIAS_LEASE))
+        if (!ms_bias_try(&bias, MS_BIAS_TCACHE))
             continue;
         work();
-        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+        ms_bias_unlock(&bias, MS_BIAS_TCACHE);
     }
 }
 
@@ -137,24 +137,24 @@ static void start_tries(void)
 
 static void prepare_pair(void)
 {
-    lane.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_SITE);
+    shard.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_SITE);
     prepare_bias();
 }
 
-static void work_in_lane(void)
+static void work_in_shard(void)
 {
-    if (inside_lane++)
+    if (inside_shard++)
         engine_fail("two are inside the second lock");
     engine_point(__builtin_return_address(0));
-    total_lane++;
-    if (--inside_lane)
+    total_shard++;
+    if (--inside_shard)
         engine_fail("two were inside the second lock");
 }
 
 static void work_in_both(void)
 {
     work();
-    work_in_lane();
+    work_in_shard();
 }
 
 /* Long enough to own both, to lose them and to own them again. */
@@ -168,27 +168,27 @@ static void own_pair(void *arg)
             ms_bias_leave_both(me);
             continue;
         }
-        ms_bias_lock(&bias, MS_BIAS_LEASE);
-        ms_bias_lock(&lane, MS_BIAS_LANE);
+        ms_bias_lock(&bias, MS_BIAS_TCACHE);
+        ms_bias_lock(&shard, MS_BIAS_SHARD);
         work_in_both();
-        ms_bias_unlock(&lane, MS_BIAS_LANE);
-        ms_bias_unlock(&bias, MS_BIAS_LEASE);
-        me = ms_bias_pair(&bias, &lane);
+        ms_bias_unlock(&shard, MS_BIAS_SHARD);
+        ms_bias_unlock(&bias, MS_BIAS_TCACHE);
+        me = ms_bias_pair(&bias, &shard);
     }
 }
 
-static void take_lane_away(void *arg)
+static void take_shard_away(void *arg)
 {
     (void)arg;
-    ms_bias_lock_plainly(&lane, MS_BIAS_LANE);
-    work_in_lane();
-    ms_bias_unlock_plainly(&lane);
+    ms_bias_lock_plainly(&shard, MS_BIAS_SHARD);
+    work_in_shard();
+    ms_bias_unlock_plainly(&shard);
 }
 
 static void take_one_away(void *arg)
 {
     (void)arg;
-    ms_bias_lock_plainly(&bias, MS_BIAS_LEASE);
+    ms_bias_lock_plainly(&bias, MS_BIAS_TCACHE);
     work();
     ms_bias_unlock_plainly(&bias);
 }
@@ -197,7 +197,7 @@ static void start_pair(void)
 {
     engine_task(own_pair, NULL);
     engine_task(take_one_away, NULL);
-    engine_task(take_lane_away, NULL);
+    engine_task(take_shard_away, NULL);
 }
 
 /* It owns both before others come, and asks again and again whether it does. */
@@ -205,14 +205,14 @@ static void ask_for_pair(void *arg)
 {
     (void)arg;
     for (int i = 0; i < STREAK / 2; i++) {
-        ms_bias_lock(&bias, MS_BIAS_LEASE);
-        ms_bias_unlock(&bias, MS_BIAS_LEASE);
-        ms_bias_lock(&lane, MS_BIAS_LANE);
-        ms_bias_unlock(&lane, MS_BIAS_LANE);
+        ms_bias_lock(&bias, MS_BIAS_TCACHE);
+        ms_bias_unlock(&bias, MS_BIAS_TCACHE);
+        ms_bias_lock(&shard, MS_BIAS_SHARD);
+        ms_bias_unlock(&shard, MS_BIAS_SHARD);
     }
     engine_new_thread(take_one_away, NULL);
     for (int i = 0; i < TIMES; i++) {
-        struct ms_bias_thread *me = ms_bias_pair(&bias, &lane);
+        struct ms_bias_thread *me = ms_bias_pair(&bias, &shard);
         if (me && ms_bias_enter_both(me)) {
             work_in_both();
             ms_bias_leave_both(me);
@@ -227,8 +227,8 @@ static void start_pair_asked(void)
 
 static void check_pair(void)
 {
-    if (total != PAIRS + 1 || total_lane != PAIRS + 1)
-        engine_fail("%d and %d of %d came in", total, total_lane, PAIRS + 1);
+    if (total != PAIRS + 1 || total_shard != PAIRS + 1)
+        engine_fail("%d and %d of %d came in", total, total_shard, PAIRS + 1);
 }
 
 static void check_bias(void)

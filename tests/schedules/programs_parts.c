@@ -12,8 +12,8 @@
 #include "pool/internal.h"
 #include "programs.h"
 
-/* --- what was freed by the end of an epoch, while a later one takes its place -----------------------------
- */
+/* --- what was freed by the end of an epoch, while a later one takes its place
+ * ----------------------------- */
 
 enum { OPENED = 3, BYTES_EACH = 100 };
 static struct ms_heap heap;
@@ -22,22 +22,22 @@ static void open_epochs(void *count)
 {
     for (size_t i = 0; i < (size_t)count; i++) {
         uint64_t epoch = atomic_load(&heap.fence.time.now);
-        atomic_store(&heap.limbo_sums.freed_bytes, epoch * BYTES_EACH);
-        ms_limbo_next_epoch(&heap);
+        atomic_store(&heap.pending_sums.freed_bytes, epoch * BYTES_EACH);
+        ms_pending_next_epoch(&heap);
     }
 }
 
 static void prepare_ends(void)
 {
     atomic_store(&heap.fence.time.now, 1);
-    open_epochs((void *)MS_LIMBO_ENDS);
+    open_epochs((void *)MS_PENDING_ENDS);
 }
 
 static void ask_for_old(void *arg)
 {
     (void)arg;
     for (uint64_t epoch = 1; epoch <= OPENED; epoch++) {
-        uint64_t freed = ms_limbo_freed_by(&heap, epoch);
+        uint64_t freed = ms_pending_freed_by(&heap, epoch);
         if (freed && freed != epoch * BYTES_EACH)
             engine_fail("by the end of epoch %llu %llu bytes are said to be freed", (unsigned long long)epoch,
                         (unsigned long long)freed);
@@ -51,8 +51,8 @@ static void start_ends(void)
     engine_task(ask_for_old, NULL);
 }
 
-/* --- work of the host's: a function in a stream, which writes what the block's next owner writes -----------
- */
+/* --- work of the host's: a function in a stream, which writes what the block's next owner writes
+ * ----------- */
 
 static struct ms_gpu gpu;
 static CUresult (*driver_query)(CUevent);
@@ -113,8 +113,8 @@ static void trim(void *arg)
         ms_pool_epoch_done((uintptr_t)context, 1, true);
 }
 
-/* --- an event is recorded as a block is freed behind new work ----------------------------------------------
- */
+/* --- an event is recorded as a block is freed behind new work
+ * ---------------------------------------------- */
 
 static uint64_t late, late_work;
 
@@ -164,8 +164,8 @@ static void start_covered(void)
     engine_task(free_late, NULL);
 }
 
-/* --- the host function's block is taken by another than who heard of the event ----------------------------
- */
+/* --- the host function's block is taken by another than who heard of the event
+ * ---------------------------- */
 
 static void take(void *arg)
 {
@@ -190,10 +190,10 @@ static void start_function(void)
     engine_task(take, NULL);
 }
 
-/* --- blocks that were in limbo, and are over --------------------------------------------------------------
- */
+/* --- blocks that were pending, and are over
+ * -------------------------------------------------------------- */
 
-/* Blocks of two classes are in bags of the heap's, which are over. */
+/* Blocks of two classes are in batches of the heap's, which are over. */
 static void prepare_retired(void)
 {
     struct ms_pool_block block, small;
@@ -208,7 +208,7 @@ static void prepare_retired(void)
     give(small.address);
     struct ms_heap *of = ms_heap_of((uintptr_t)context);
     ms_fence_close(of);
-    ms_lease_flush(&of->cache);
+    ms_tcache_flush(&of->cache);
     fake_finish(context);
     ms_fence_poll(of);
     address = block.address;
@@ -236,20 +236,20 @@ static void start_on_its_way(void)
     engine_task(stop, NULL);
 }
 
-static void empty_bags(void *arg)
+static void empty_batches(void *arg)
 {
     (void)arg;
-    ms_lease_flush(&ms_heap_of((uintptr_t)context)->cache);
+    ms_tcache_flush(&ms_heap_of((uintptr_t)context)->cache);
 }
 
 static void start_retired(void)
 {
-    engine_task(empty_bags, NULL);
-    engine_task(empty_bags, NULL);
+    engine_task(empty_batches, NULL);
+    engine_task(empty_batches, NULL);
 }
 
-/* --- memory goes back, which is all that the context is busy with, while what is in limbo is asked for -----
- */
+/* --- memory goes back, which is all that the context is busy with, while what is pending is asked for
+ * ----- */
 
 enum { LOOKS = 40 }; /* longer than a request looks at a fence */
 static _Atomic uint32_t looks;
@@ -282,7 +282,7 @@ static void prepare_returning(void)
     ms_pool_alloc(driver, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
     give(idle.address);
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX - 1, true);
-    ms_lease_flush(&ms_heap_of((uintptr_t)context)->cache);
+    ms_tcache_flush(&ms_heap_of((uintptr_t)context)->cache);
     give(block.address);
     fake_on_return = take_long;
     fake_on_query = look;
@@ -298,7 +298,7 @@ static void return_idle(void *arg)
     ms_keep_give_back(ms_heap_of((uintptr_t)context), 20 * MS_MIB, true);
 }
 
-static void ask_for_limbo(void *arg)
+static void ask_for_pending(void *arg)
 {
     struct ms_pool_block block;
     int status = 0;
@@ -313,7 +313,7 @@ static void ask_for_limbo(void *arg)
 static void start_returning(void)
 {
     engine_task(return_idle, NULL);
-    engine_task(ask_for_limbo, NULL);
+    engine_task(ask_for_pending, NULL);
 }
 
 static void check_returning(void)
@@ -323,11 +323,11 @@ static void check_returning(void)
         engine_fail("the driver is asked for more, where memory is only just going back");
 }
 
-/* --- a library's buffer is wanted while another one of its goes back ---------------------------------------
- */
+/* --- a library's buffer is wanted while another one of its goes back
+ * --------------------------------------- */
 
 enum { IDLE_MIB = 20, WANTED_MIB = 12, DEVICE_MIB = 24 };
-static struct ms_foreign_request wanted;
+static struct ms_external_request wanted;
 
 static int make_buffer(uint64_t bytes, uint64_t *address_p)
 {
@@ -342,23 +342,23 @@ static int unmake_buffer(uint64_t buffer)
     return (int)wanted.gpu->mem_free(buffer);
 }
 
-static const struct ms_foreign_source library = {make_buffer, unmake_buffer};
+static const struct ms_external_source library = {make_buffer, unmake_buffer};
 
 static void prepare_buffers(void)
 {
-    struct ms_foreign_block block;
+    struct ms_external_block block;
     int status = 0;
     const struct ms_gpu *driver = fake_fresh(DEVICE_MIB * MS_MIB);
     context = fake_context(0);
     fake_set_current(context);
-    wanted = (struct ms_foreign_request){&library,          driver,           (uintptr_t)context, 0,
-                                         IDLE_MIB * MS_MIB, IDLE_MIB * MS_MIB};
-    if (!ms_foreign_make(&wanted, &block, &status) ||
-        ms_foreign_free_begin(block.address, &block) != MS_POOL_SERVED)
+    wanted = (struct ms_external_request){&library,          driver,           (uintptr_t)context, 0,
+                                          IDLE_MIB * MS_MIB, IDLE_MIB * MS_MIB};
+    if (!ms_external_make(&wanted, &block, &status) ||
+        ms_external_free_begin(block.address, &block) != MS_POOL_SERVED)
         abort();
-    ms_foreign_free_end(&block, driver, wanted.context);
+    ms_external_free_end(&block, driver, wanted.context);
     ms_pool_epoch_done(wanted.context, UINT64_MAX - 1, true);
-    if (ms_foreign_idle_bytes(0) != IDLE_MIB * MS_MIB)
+    if (ms_external_idle_bytes(0) != IDLE_MIB * MS_MIB)
         abort();
     wanted.requested = wanted.granted = WANTED_MIB * MS_MIB;
     ms_bias_start();
@@ -368,16 +368,16 @@ static void return_buffer(void *arg)
 {
     (void)arg;
     fake_set_current(context);
-    ms_foreign_trim(0, 0);
+    ms_external_trim(0, 0);
 }
 
 static void ask_for_buffer(void *arg)
 {
-    struct ms_foreign_block block;
+    struct ms_external_block block;
     int status = 0;
     (void)arg;
     fake_set_current(context);
-    if (!ms_foreign_make(&wanted, &block, &status))
+    if (!ms_external_make(&wanted, &block, &status))
         engine_fail("a buffer is refused, for which there is memory");
 }
 
@@ -388,8 +388,7 @@ static void start_buffers(void)
 }
 
 /* --- two make the heap of a context, and only one of them does
- * ----------------------------------------------
- */
+ * ---------------------------------------------- */
 
 static struct ms_heap *made[2];
 

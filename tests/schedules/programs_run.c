@@ -16,8 +16,8 @@ static void pass_time(unsigned ms)
     engine_wait(NULL, 0, (uint64_t)ms * MS_NS, __builtin_return_address(0));
 }
 
-/* Memory of the host's, of another device, with blocks whose free is refused, and what a context takes along.
- */
+/* Memory of the host's, of another device, with blocks whose free is refused, and what a context takes
+ * along. */
 static void record_kinds(void)
 {
     book_block(40)->kind = MS_KIND_PINNED;
@@ -33,7 +33,7 @@ static void record_kinds(void)
     book_taking(1, 0, 1);
     book_taking(1, 0x100, 2);
     ms_ledger_module_gone(0x100);
-    ms_ledger_takers_died(1);
+    ms_ledger_footprints_died(1);
     book_take(0, 1, true);
     book_take(2, 1, false);
     book_die(1);
@@ -82,7 +82,7 @@ static void run_all(void *arg)
 static void run_long(void *arg)
 {
     unsigned me = (unsigned)(size_t)arg;
-    ms_lane_mine.lane = (uint8_t)me;
+    ms_shard_mine.shard = (uint8_t)me;
     for (unsigned turn = 0; turn < 3; turn++) {
         for (unsigned i = 0; i < 16; i++)
             book_take(me * 16 + i, me * 16 + i, i % 2);

@@ -10,8 +10,8 @@
 #include "programs.h"
 #include "stack/stack.h"
 
-/* --- memory of a context ----------------------------------------------------------------------------------
- */
+/* --- memory of a context
+ * ---------------------------------------------------------------------------------- */
 
 CALLS_PROGRAM(hit_and_free, 256, false, "t0 t5 g5", "g0", "t5", "")
 CALLS_PROGRAM(free_and_free, 256, false, "t0 t5", "g0", "g5", "")
@@ -63,8 +63,8 @@ static void check_served(void)
         name, text, prepare_##symbol, start_##symbol, check_served, RIGHT                                    \
     }
 
-/* --- stacks -----------------------------------------------------------------------------------------------
- */
+/* --- stacks
+ * ----------------------------------------------------------------------------------------------- */
 
 enum { DEPTH = 2, NODES_BEFORE = 2046 };
 static ms_stack_id ids[2];
@@ -139,8 +139,8 @@ static void check_interned_same(void)
     expect_nodes(2);
 }
 
-/* --- a lock that has an owner -----------------------------------------------------------------------------
- */
+/* --- a lock that has an owner
+ * ----------------------------------------------------------------------------- */
 
 enum { LONG_STREAK = 1 << 20 };
 static struct ms_bias bias;
@@ -148,7 +148,7 @@ static int inside, total;
 
 static void prepare_bias(void)
 {
-    bias.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_LEASE);
+    bias.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
     ms_bias_start();
 }
 
@@ -167,18 +167,18 @@ static void own(void *arg)
 {
     (void)arg;
     for (unsigned i = 0; i < 3; i++) {
-        ms_bias_lock(&bias, MS_BIAS_LEASE);
+        ms_bias_lock(&bias, MS_BIAS_TCACHE);
         work();
         if (i == 1)
             bias.streak = LONG_STREAK;
-        ms_bias_unlock(&bias, MS_BIAS_LEASE);
+        ms_bias_unlock(&bias, MS_BIAS_TCACHE);
     }
 }
 
 static void take_away(void *arg)
 {
     (void)arg;
-    ms_bias_lock_plainly(&bias, MS_BIAS_LEASE);
+    ms_bias_lock_plainly(&bias, MS_BIAS_TCACHE);
     work();
     ms_bias_unlock_plainly(&bias);
 }

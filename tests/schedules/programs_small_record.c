@@ -26,7 +26,7 @@ static void serve(unsigned i, unsigned stack)
         engine_fail("block %u found no room", i);
 }
 
-/* A record of one block, which was counted in the first lane. */
+/* A record of one block, which was counted in the first shard. */
 static void prepare(void)
 {
     book_start(true, "MEMSHIM_TIMELINE=16");
@@ -54,42 +54,42 @@ static void check(void)
         engine_fail("the ledger's sums do not add up");
 }
 
-/* --- lanes ------------------------------------------------------------------------------------------------
- */
+/* --- shards
+ * ------------------------------------------------------------------------------------------------ */
 
-static void serve_in_lane(void *arg)
+static void serve_in_shard(void *arg)
 {
-    unsigned lane = (unsigned)(size_t)arg;
-    ms_lane_mine.lane = (uint8_t)lane;
-    serve(1 + lane, 1);
+    unsigned shard = (unsigned)(size_t)arg;
+    ms_shard_mine.shard = (uint8_t)shard;
+    serve(1 + shard, 1);
 }
 
-static void start_lane(void)
+static void start_shard(void)
 {
-    engine_task(serve_in_lane, (void *)1);
-    engine_task(serve_in_lane, (void *)0);
+    engine_task(serve_in_shard, (void *)1);
+    engine_task(serve_in_shard, (void *)0);
 }
 
-static void start_lanes(void)
+static void start_shards(void)
 {
-    engine_task(serve_in_lane, (void *)1);
-    engine_task(serve_in_lane, (void *)2);
+    engine_task(serve_in_shard, (void *)1);
+    engine_task(serve_in_shard, (void *)2);
 }
 
 static void serve_in_first(void *arg)
 {
-    ms_lane_mine.lane = 1;
+    ms_shard_mine.shard = 1;
     serve(1 + (unsigned)(size_t)arg, 1);
 }
 
-static void start_same_lane(void)
+static void start_same_shard(void)
 {
     engine_task(serve_in_first, (void *)0);
     engine_task(serve_in_first, (void *)1);
 }
 
-/* --- full tables, and such as grow ------------------------------------------------------------------------
- */
+/* --- full tables, and such as grow
+ * ------------------------------------------------------------------------ */
 
 static void leave_rows(enum ms_table table, uint64_t there, uint64_t left)
 {
@@ -136,8 +136,8 @@ static void check_grown(void)
         engine_fail("a site found no room");
 }
 
-/* --- an address is given out again ------------------------------------------------------------------------
- */
+/* --- an address is given out again
+ * ------------------------------------------------------------------------ */
 
 static struct ms_block block_at(unsigned stack)
 {
@@ -212,8 +212,8 @@ static void check_again(void)
         engine_fail("what was freed and taken again counts twice, or not at all");
 }
 
-/* --- exports ----------------------------------------------------------------------------------------------
- */
+/* --- exports
+ * ---------------------------------------------------------------------------------------------- */
 
 static void prepare_exports(void)
 {
@@ -257,8 +257,8 @@ static void start_imports(void)
     engine_task(import_it, NULL);
 }
 
-/* --- fork -------------------------------------------------------------------------------------------------
- */
+/* --- fork
+ * ------------------------------------------------------------------------------------------------- */
 
 static void record_one(void *arg)
 {
@@ -304,10 +304,10 @@ static void start_fork_beside_list(void)
 }
 
 const struct program small_record_programs[] = {
-    {"small-lane-opens", "one records in a lane that is not open yet, one in the first", prepare, start_lane,
+    {"small-lane-opens", "one records in a lane that is not open yet, one in the first", prepare, start_shard,
      check, RIGHT},
-    {"small-lanes-open", "two open lanes of their own", prepare, start_lanes, check, RIGHT},
-    {"small-lane-opens-twice", "two open the same lane", prepare, start_same_lane, check, RIGHT},
+    {"small-lanes-open", "two open lanes of their own", prepare, start_shards, check, RIGHT},
+    {"small-lane-opens-twice", "two open the same lane", prepare, start_same_shard, check, RIGHT},
     {"small-sites-full", "two record where one more site has room", prepare_full, start_sites, check_full,
      RIGHT},
     {"small-file-grows", "two record at new sites where the table is at its end", prepare_growing,

@@ -71,8 +71,8 @@ static void prepare(void)
     prepared();
 }
 
-/* --- blocks that another stream frees ---------------------------------------------------------------------
- */
+/* --- blocks that another stream frees
+ * --------------------------------------------------------------------- */
 
 static void free_elsewhere(void *arg)
 {
@@ -120,8 +120,8 @@ static void start_home(void)
     engine_task(free_another, NULL);
 }
 
-/* --- what another stream has free -------------------------------------------------------------------------
- */
+/* --- what another stream has free
+ * ------------------------------------------------------------------------- */
 
 /* The first has two blocks of which one is free; the other has a little of its own. */
 static void prepare_borrowing(void)
@@ -190,8 +190,8 @@ static void start_borrowing(void)
     engine_task(take_elsewhere, NULL);
 }
 
-/* --- streams begin, are met, and end ----------------------------------------------------------------------
- */
+/* --- streams begin, are met, and end
+ * ---------------------------------------------------------------------- */
 
 static void end_first(void *arg)
 {
@@ -271,8 +271,8 @@ static void check_begun(void)
     check();
 }
 
-/* --- the end of a pool ------------------------------------------------------------------------------------
- */
+/* --- the end of a pool
+ * ------------------------------------------------------------------------------------ */
 
 static void prepare_gone(void)
 {
@@ -361,8 +361,8 @@ static void start_left(void)
     engine_task(free_one, (void *)1);
 }
 
-/* --- memory is short while it goes back -------------------------------------------------------------------
- */
+/* --- memory is short while it goes back
+ * ------------------------------------------------------------------- */
 
 enum { SHORT_MIB = 8, HELD_MIB = 5 };
 
@@ -396,8 +396,8 @@ static void check_served(void)
         engine_fail("a request is refused, for which there is memory");
 }
 
-/* --- memory is short, and what another stream freed is in use yet ------------------------------------------
- */
+/* --- memory is short, and what another stream freed is in use yet
+ * ------------------------------------------ */
 
 enum { WANTED_MIB = 7, SCARCE_MIB = WANTED_MIB + 5 };
 
@@ -438,8 +438,8 @@ static void check_behind_users(void)
         engine_fail("%s has what another stream freed", block[1] ? "more than one" : "nobody");
 }
 
-/* --- what goes back to the driver -------------------------------------------------------------------------
- */
+/* --- what goes back to the driver
+ * ------------------------------------------------------------------------- */
 
 static void prepare_returns(void)
 {
@@ -457,7 +457,7 @@ static void prepare_returns(void)
 static void settle(void *arg)
 {
     (void)arg;
-    ms_returns_settle(0);
+    ms_driver_frees_settle(0);
 }
 
 static void start_returns(void)
@@ -478,9 +478,9 @@ static void check_returned(void)
     check();
     model_finish(stream[0]);
     model_finish(stream[1]);
-    ms_returns_settle(0);
-    if (ms_returns_pending(0))
-        engine_fail("%llu bytes are on their way for ever", (unsigned long long)ms_returns_pending(0));
+    ms_driver_frees_settle(0);
+    if (ms_driver_frees_pending(0))
+        engine_fail("%llu bytes are on their way for ever", (unsigned long long)ms_driver_frees_pending(0));
     if (!gpu->mem_pool_trim_to((CUmemoryPool)FIRST_POOL, 0) && model_reserved(FIRST_POOL) > model.used)
         engine_fail("%llu bytes were freed, and the host has not waited for them",
                     (unsigned long long)(model_reserved(FIRST_POOL) - model.used));

@@ -18,8 +18,8 @@ static struct ms_gpu_vendor vendor;
 static struct ms_gpu gpu;
 static struct fake_context *context;
 
-/* --- of other hooks, for calls that no program makes ------------------------------------------------------
- */
+/* --- of other hooks, for calls that no program makes
+ * ------------------------------------------------------ */
 
 _Atomic bool ms_serve_on;
 _Atomic uint32_t ms_serve_rests;
@@ -29,7 +29,7 @@ void ms_serve_rested(void)
     abort();
 }
 
-bool ms_handle_recycle(struct ms_call *call, struct ms_whole_key *key_p)
+bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
 {
     (void)call, (void)key_p;
     abort();
@@ -49,8 +49,8 @@ OF_A_CALL(ms_handle_release_refused, const struct ms_call *call __attribute__((u
 OF_A_CALL(ms_handle_map_begin, struct ms_call *call __attribute__((unused)))
 OF_A_CALL(ms_handle_map_end, struct ms_call *call __attribute__((unused)), int status __attribute__((unused)))
 
-/* --- memory is wanted while what waits goes back ----------------------------------------------------------
- */
+/* --- memory is wanted while what waits goes back
+ * ---------------------------------------------------------- */
 
 static int free_handle(const struct ms_gpu *of, uint64_t handle)
 {
@@ -60,11 +60,11 @@ static int free_handle(const struct ms_gpu *of, uint64_t handle)
 static void put_one(void)
 {
     CUdeviceptr handle = 0;
-    struct ms_whole whole = {.key = {.gpu = &gpu, .what = 1, .bytes = IDLE_MIB * MIB}};
+    struct ms_recycled whole = {.key = {.gpu = &gpu, .what = 1, .bytes = IDLE_MIB * MIB}};
     gpu.mem_alloc(&handle, whole.key.bytes);
     whole.thing = handle;
-    whole.place = ms_whole_place(whole.key.bytes);
-    if (!handle || !ms_whole_put(&whole))
+    whole.place = ms_recycled_place(whole.key.bytes);
+    if (!handle || !ms_recycled_put(&whole))
         abort();
 }
 
@@ -84,7 +84,7 @@ static void give_back(void *arg)
 {
     (void)arg;
     fake_set_current(context);
-    ms_whole_give_back(0);
+    ms_recycled_give_back(0);
 }
 
 /* As ms_serve_make_room has it. */
@@ -95,7 +95,7 @@ static void ask(void *arg)
     (void)arg;
     fake_set_current(context);
     while (gpu.mem_alloc(&got, WANTED_MIB * MIB) != CUDA_SUCCESS) {
-        bool made = ms_whole_give_back(0) > 0;
+        bool made = ms_recycled_give_back(0) > 0;
         if (!ms_room_make(0, !made, &room) && !made)
             engine_fail("memory is refused, for which there is room");
     }
@@ -110,7 +110,7 @@ static void start(void)
 static void check(void)
 {
     calls_check();
-    if (ms_whole_bytes(0) || !ms_whole_check())
+    if (ms_recycled_bytes(0) || !ms_recycled_check())
         engine_fail("what has gone back waits still");
 }
 

@@ -51,7 +51,7 @@ static MS_UNSYNCHRONIZED void count_between(int change)
 uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn)
 {
     struct ms_thread *me = &ms_thread;
-    if (!is_on || !me->pass.heap)
+    if (!is_on || !me->fast.heap)
         return 0;
     count_between(in_turn);
     uint64_t address = ms_hit_alloc_in(me, context, bytes, stack, API);
@@ -62,9 +62,9 @@ uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn)
 bool recorded_free_hit(uint64_t address)
 {
     struct ms_thread *me = &ms_thread;
-    enum ms_hit hit = is_on && me->pass.heap ? ms_hit_free(me, address) : MS_HIT_NONE;
+    enum ms_hit hit = is_on && me->fast.heap ? ms_hit_free(me, address) : MS_HIT_NONE;
     struct ms_pool_wait wait;
-    if (hit == MS_HIT_LIMBO && ms_hit_look(&me->pass, &wait))
+    if (hit == MS_HIT_PENDING && ms_hit_look(&me->fast, &wait))
         ms_pool_wait_look(&wait);
     return hit != MS_HIT_NONE;
 }
@@ -82,7 +82,7 @@ void recorded_end(void)
 void recorded_learn(void)
 {
     ms_thread.errno_place = &errno;
-    if (is_on && !ms_thread.pass.heap)
+    if (is_on && !ms_thread.fast.heap)
         ms_hit_learn(&ms_thread);
 }
 
@@ -93,7 +93,7 @@ uint32_t recorded_serve(const struct ms_pool_block *block, uint64_t bytes)
 
 bool recorded_unserve(const struct ms_pool_block *block)
 {
-    return !is_on || ms_ledger_unserve(block->ticket, block->address, NULL);
+    return !is_on || ms_ledger_unserve(block->record_id, block->address, NULL);
 }
 
 void recorded_died(uint64_t context)
@@ -122,10 +122,10 @@ void recorded_expect_live(uint64_t bytes)
                     (unsigned long long)sum.device.live_bytes);
 }
 
-void recorded_expect(uint32_t ticket, uint64_t address, uint64_t bytes)
+void recorded_expect(uint32_t record_id, uint64_t address, uint64_t bytes)
 {
     struct ms_block block;
-    if (!ms_blocks_read(ticket, &block) || block.key != address || block.requested != bytes)
+    if (!ms_blocks_read(record_id, &block) || block.key != address || block.requested != bytes)
         engine_fail("the record does not have the block at %#llx", (unsigned long long)address);
 }
 

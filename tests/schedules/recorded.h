@@ -24,7 +24,7 @@ void recorded_begin(void);
 void recorded_end(void);
 /** What that used is at hand from now on, if it may be. */
 void recorded_learn(void);
-/** The pool has given it: its ticket. */
+/** The pool has given it: its record id. */
 uint32_t recorded_serve(const struct ms_pool_block *block, uint64_t bytes);
 /** It goes; false if the record does not have it. */
 bool recorded_unserve(const struct ms_pool_block *block);
@@ -34,8 +34,8 @@ void recorded_died(uint64_t context);
 /** The pool stands still, with so many bytes live: fails where the record has others, though nobody is
  * between the two. */
 void recorded_expect_live(uint64_t bytes);
-/** At the end: the block of this ticket lies there; and in all so many are live. */
-void recorded_expect(uint32_t ticket, uint64_t address, uint64_t bytes);
+/** At the end: the block of this record id lies there; and in all so many are live. */
+void recorded_expect(uint32_t record_id, uint64_t address, uint64_t bytes);
 void recorded_expect_count(unsigned count);
 
 #endif

@@ -321,7 +321,7 @@ static void free_waits(void)
     say("device %d", cudaDeviceSynchronize());
 }
 
-/* Twice as much as may be in limbo is freed behind work: does the first of the frees wait, and the last? */
+/* Twice as much as may be pending is freed behind work: does the first of the frees wait, and the last? */
 static void free_over_the_bound(void)
 {
     enum { BLOCKS = 8 };

@@ -117,7 +117,8 @@ static void history_many(void)
 static void history_contexts(void)
 {
     for (uint64_t i = 1; i <= 4096 + 4; i++)
-        ms_ledger_took(&(struct ms_taking){.taker = MS_TAKER_CONTEXT, .context = i, .bytes = 1 << 20});
+        ms_ledger_footprint_grew(
+            &(struct ms_footprint_event){.taker = MS_FOOTPRINT_CONTEXT, .context = i, .bytes = 1 << 20});
 }
 
 static uint32_t put_text(const void *text, size_t bytes)
@@ -163,18 +164,18 @@ static void history_python(void)
     uint32_t inner = put_code("/app/caf\xff.py", "Model.step", table, sizeof table);
     uint32_t outer = put_code("/app/train.py", "main", table, 0);
     uintptr_t native = (uintptr_t)__builtin_return_address(0);
-    uintptr_t thread = ms_frame_mark(MS_MARK_THREAD, put_text("pt_autograd_0", 14));
+    uintptr_t thread = ms_frame_pseudo(MS_PSEUDO_THREAD, put_text("pt_autograd_0", 14));
     (void)unused;
     record_frames(0x1000,
                   (uintptr_t[]){native, ms_frame_python(inner, extra), native, ms_frame_python(outer, 4)}, 4);
     record_frames(0x2000, (uintptr_t[]){native, ms_frame_python(inner, 18)}, 2);
-    record_frames(0x3000, (uintptr_t[]){native, ms_frame_mark(MS_MARK_APART, 0), ms_frame_python(inner, 16)},
-                  3);
+    record_frames(0x3000,
+                  (uintptr_t[]){native, ms_frame_pseudo(MS_PSEUDO_APART, 0), ms_frame_python(inner, 16)}, 3);
     record_frames(0x4000,
-                  (uintptr_t[]){native, thread, ms_frame_mark(MS_MARK_INFERRED, 0),
+                  (uintptr_t[]){native, thread, ms_frame_pseudo(MS_PSEUDO_INFERRED, 0),
                                 ms_frame_python(extra ? outer : inner, 0)},
                   4);
-    record_frames(0x5000, (uintptr_t[]){native, ms_frame_mark(MS_MARK_UNSURE, 0)}, 2);
+    record_frames(0x5000, (uintptr_t[]){native, ms_frame_pseudo(MS_PSEUDO_UNSURE, 0)}, 2);
 }
 
 int main(int argc, char **argv)

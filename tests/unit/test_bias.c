@@ -18,16 +18,16 @@ enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, ROUNDS = 40, OFTEN = 2
 enum { WORTH_NS = 200000, AT_ONCE = 5 };
 
 static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};
-static long counters[LOCKS]; /* not atomic: the locks are what makes the sums right */
+static long counters[LOCKS];        /* not atomic: the locks are what makes the sums right */
 static int owner_rounds = 10000000; /* a tenth where a sanitizer watches each */
 static atomic_int running;
 static atomic_long taken;
 
 static void once(unsigned which)
 {
-    ms_bias_lock(&locks[which], MS_BIAS_LANE);
+    ms_bias_lock(&locks[which], MS_BIAS_SHARD);
     counters[which]++;
-    ms_bias_unlock(&locks[which], MS_BIAS_LANE);
+    ms_bias_unlock(&locks[which], MS_BIAS_SHARD);
 }
 
 /* Nearly always the same lock, which becomes this thread's; now and then another, which may be another's. */
@@ -46,13 +46,13 @@ static void *disturb(void *arg)
     (void)arg;
     for (unsigned i = 0; atomic_load(&running) > 0; i++) {
         once(i % LOCKS);
-        if (ms_bias_try(&locks[i / 2 % LOCKS], MS_BIAS_LANE)) {
+        if (ms_bias_try(&locks[i / 2 % LOCKS], MS_BIAS_SHARD)) {
             counters[i / 2 % LOCKS]++;
-            ms_bias_unlock(&locks[i / 2 % LOCKS], MS_BIAS_LANE);
+            ms_bias_unlock(&locks[i / 2 % LOCKS], MS_BIAS_SHARD);
             atomic_fetch_add(&taken, 1);
         }
         for (int k = 0; k < LOCKS; k++)
-            ms_bias_lock_plainly(&locks[k], MS_BIAS_LANE);
+            ms_bias_lock_plainly(&locks[k], MS_BIAS_SHARD);
         for (int k = 0; k < LOCKS; k++) {
             counters[k]++;
             locks[k].worth_ns = 0; /* so that it is owned again at once */
@@ -89,8 +89,8 @@ static void test_excludes(void)
 static void take_in_a_row(struct ms_bias *lock)
 {
     for (int i = 0; i < IN_A_ROW; i++) {
-        ms_bias_lock(lock, MS_BIAS_LEASE);
-        ms_bias_unlock(lock, MS_BIAS_LEASE);
+        ms_bias_lock(lock, MS_BIAS_TCACHE);
+        ms_bias_unlock(lock, MS_BIAS_TCACHE);
     }
 }
 
@@ -104,11 +104,11 @@ static struct ms_bias lone = MS_BIAS_INIT(MS_RANK_SITE), second = MS_BIAS_INIT(M
 static void *hold_it(void *arg)
 {
     take_in_a_row(&lone);
-    ms_bias_lock(&lone, MS_BIAS_LEASE);
+    ms_bias_lock(&lone, MS_BIAS_TCACHE);
     atomic_store(&running, 1);
     while (atomic_load(&running) == 1)
         usleep(1000);
-    ms_bias_unlock(&lone, MS_BIAS_LEASE);
+    ms_bias_unlock(&lone, MS_BIAS_TCACHE);
     return arg;
 }
 
@@ -120,16 +120,16 @@ static void test_timeout(bool has_owners)
     while (atomic_load(&running) == 0)
         usleep(1000);
     ok(is_owned(&lone) == has_owners, "who takes a lock again and again owns it");
-    ok(!ms_bias_lock_within(&lone, MS_BIAS_LEASE, 30), "while its owner is inside nobody gets it in time");
-    ok(!ms_bias_try(&lone, MS_BIAS_LEASE), "nor by trying");
+    ok(!ms_bias_lock_within(&lone, MS_BIAS_TCACHE, 30), "while its owner is inside nobody gets it in time");
+    ok(!ms_bias_try(&lone, MS_BIAS_TCACHE), "nor by trying");
     ok(is_owned(&lone) == has_owners, "and the owner goes on as before");
     atomic_store(&running, 2);
     pthread_join(thread, NULL);
     errno = 77;
-    bool got = ms_bias_lock_within(&lone, MS_BIAS_LEASE, 20000);
+    bool got = ms_bias_lock_within(&lone, MS_BIAS_TCACHE, 20000);
     ok(got && errno == 77, "when it has left it is another's, and errno is as it was");
     if (got)
-        ms_bias_unlock(&lone, MS_BIAS_LEASE);
+        ms_bias_unlock(&lone, MS_BIAS_TCACHE);
 }
 
 /* Both are this thread's; the second is taken while it is inside the first. */
@@ -137,13 +137,13 @@ static void test_nested(void)
 {
     take_in_a_row(&lone);
     take_in_a_row(&second);
-    ms_bias_lock(&lone, MS_BIAS_LEASE);
-    ms_bias_lock(&second, MS_BIAS_LEASE);
-    ok(!ms_bias_lock_within(&lone, MS_BIAS_LEASE, 10), "inside two: the first is held");
-    ms_bias_unlock(&second, MS_BIAS_LEASE);
-    ms_bias_unlock(&lone, MS_BIAS_LEASE);
-    ok(ms_bias_try(&second, MS_BIAS_LEASE), "and both are free afterwards");
-    ms_bias_unlock(&second, MS_BIAS_LEASE);
+    ms_bias_lock(&lone, MS_BIAS_TCACHE);
+    ms_bias_lock(&second, MS_BIAS_TCACHE);
+    ok(!ms_bias_lock_within(&lone, MS_BIAS_TCACHE, 10), "inside two: the first is held");
+    ms_bias_unlock(&second, MS_BIAS_TCACHE);
+    ms_bias_unlock(&lone, MS_BIAS_TCACHE);
+    ok(ms_bias_try(&second, MS_BIAS_TCACHE), "and both are free afterwards");
+    ms_bias_unlock(&second, MS_BIAS_TCACHE);
 }
 
 static void *briefly(void *arg)
@@ -154,7 +154,7 @@ static void *briefly(void *arg)
 
 static void *take_away(void *arg)
 {
-    ms_bias_lock_plainly(arg, MS_BIAS_LEASE);
+    ms_bias_lock_plainly(arg, MS_BIAS_TCACHE);
     ms_bias_unlock_plainly(arg);
     return NULL;
 }
@@ -168,8 +168,8 @@ static void visit(struct ms_bias *lock)
 
 static bool is_owned_when_taken(struct ms_bias *lock)
 {
-    ms_bias_lock(lock, MS_BIAS_LEASE);
-    ms_bias_unlock(lock, MS_BIAS_LEASE);
+    ms_bias_lock(lock, MS_BIAS_TCACHE);
+    ms_bias_unlock(lock, MS_BIAS_TCACHE);
     return is_owned(lock);
 }
 
@@ -213,7 +213,7 @@ static void test_another(bool has_owners)
     take_in_a_row(&lock);
     pthread_create(&other, NULL, briefly, &lock);
     pthread_join(other, NULL);
-    ok(is_owned(&lock) == has_owners && !ms_bias_try(&lock, MS_BIAS_LEASE) == has_owners,
+    ok(is_owned(&lock) == has_owners && !ms_bias_try(&lock, MS_BIAS_TCACHE) == has_owners,
        "who takes it in a row is its owner from then on");
 }
 
@@ -227,8 +227,8 @@ static void test_many(void)
         pthread_join(thread, NULL);
     }
     take_in_a_row(&lone);
-    ok(ms_bias_try(&lone, MS_BIAS_LEASE), "what belonged to threads that have ended can be had");
-    ms_bias_unlock(&lone, MS_BIAS_LEASE);
+    ok(ms_bias_try(&lone, MS_BIAS_TCACHE), "what belonged to threads that have ended can be had");
+    ms_bias_unlock(&lone, MS_BIAS_TCACHE);
 }
 
 static void test_child(void)
@@ -241,7 +241,7 @@ static void test_child(void)
         ms_bias_reset();
         ms_bias_start();
         take_in_a_row(&fresh);
-        _exit(ms_bias_lock_within(&fresh, MS_BIAS_LEASE, 1000) ? 0 : 1);
+        _exit(ms_bias_lock_within(&fresh, MS_BIAS_TCACHE, 1000) ? 0 : 1);
     }
     waitpid(child, &status, 0);
     ok(status == 0, "a fork child starts anew");

@@ -38,7 +38,7 @@ static void *nap_with_a_request(void *arg)
     bool *went_on = arg;
 
     pthread_cancel(pthread_self()); /* deferred: it comes at the next place where it may */
-    ms_clock_nap(NAP_NS);
+    ms_clock_sleep(NAP_NS);
     *went_on = true;
     pthread_testcancel();
     return NULL;
@@ -56,7 +56,7 @@ int main(void)
     ok(keeps_time(), "and afterwards");
     uint64_t begun = system_ns();
     errno = EDOM;
-    ms_clock_nap(NAP_NS);
+    ms_clock_sleep(NAP_NS);
     is_int(errno, EDOM, "a nap keeps errno");
     ok(system_ns() - begun >= NAP_NS, "and takes the time that it is given");
     if (pthread_create(&thread, NULL, nap_with_a_request, &went_on) || pthread_join(thread, &result))

@@ -16,13 +16,13 @@
 #include "tests/tap.h"
 
 enum { MANY = 500 };
-static const struct ms_export block = {.address = 0x7f0000200400,
-                                       .offset = 0x400,
-                                       .bytes = 5000,
-                                       .segment_bytes = 1 << 21,
-                                       .context = 0x1234,
-                                       .device = 1,
-                                       .handle = {1, 2, 3, 64}};
+static const struct ms_ipc_export block = {.address = 0x7f0000200400,
+                                           .offset = 0x400,
+                                           .bytes = 5000,
+                                           .segment_bytes = 1 << 21,
+                                           .context = 0x1234,
+                                           .device = 1,
+                                           .handle = {1, 2, 3, 64}};
 static char why[400];
 static const char *unsaid;
 
@@ -49,11 +49,11 @@ static int elsewhere(const unsigned char *token, const char *directory)
         bail("pipe");
     pid_t child = fork();
     if (child == 0) {
-        struct ms_export found;
+        struct ms_ipc_export found;
         memset(&found, 0xee, sizeof(found));
         ms_store_reset();
         start(directory);
-        bool good = ms_export_resolve(token, &found, why, sizeof(why));
+        bool good = ms_ipc_export_resolve(token, &found, why, sizeof(why));
         if (!good && write(pipes[1], why, strlen(why)) < 0)
             _exit(3);
         _exit(!good ? 1 : memcmp(&found, &block, sizeof(block)) ? 2 : 0);
@@ -69,47 +69,47 @@ static int elsewhere(const unsigned char *token, const char *directory)
 static void test_round_trip(const char *directory)
 {
     unsigned char token[MS_TOKEN_BYTES], again[MS_TOKEN_BYTES], old[MS_TOKEN_BYTES];
-    struct ms_export found;
+    struct ms_ipc_export found;
     uint32_t row, other;
 
-    ok(ms_export_publish(&block, token, &row, &unsaid), "a block is exported");
+    ok(ms_ipc_export_publish(&block, token, &row, &unsaid), "a block is exported");
     ok(ms_token_is(token), "by a token");
-    ok(ms_export_resolve(token, &found, why, sizeof(why)) && memcmp(&found, &block, sizeof(block)) == 0,
+    ok(ms_ipc_export_resolve(token, &found, why, sizeof(why)) && memcmp(&found, &block, sizeof(block)) == 0,
        "this process resolves it");
     is_int(elsewhere(token, directory), 0, "so does another");
-    ms_export_token(row, again);
+    ms_ipc_export_token(row, again);
     ok(memcmp(token, again, sizeof(token)) == 0, "asked again it is the same token");
-    ok(ms_export_publish(&block, old, &other, &unsaid) && other != row &&
+    ok(ms_ipc_export_publish(&block, old, &other, &unsaid) && other != row &&
            memcmp(token, old, sizeof(old)) != 0,
        "another export has another row and another token");
-    ms_export_revoke(row);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"),
+    ms_ipc_export_revoke(row);
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"),
        "a freed one is void: %s", why);
     is_int(elsewhere(token, directory), 1, "elsewhere too");
     is_int(elsewhere(old, directory), 0, "the other one lives");
-    ok(ms_export_publish(&block, again, &other, &unsaid) && other == row, "its row is used again");
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)), "which does not bring the old token back");
+    ok(ms_ipc_export_publish(&block, again, &other, &unsaid) && other == row, "its row is used again");
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)), "which does not bring the old token back");
     is_int(elsewhere(again, directory), 0, "the new one is good");
-    ms_export_revoke(row);
-    ms_export_revoke(row);
-    ok(ms_export_publish(&block, again, &other, &unsaid) && other == row &&
-           ms_export_publish(&block, again, &other, &unsaid) && other != row,
+    ms_ipc_export_revoke(row);
+    ms_ipc_export_revoke(row);
+    ok(ms_ipc_export_publish(&block, again, &other, &unsaid) && other == row &&
+           ms_ipc_export_publish(&block, again, &other, &unsaid) && other != row,
        "a row given back twice is given out once");
 }
 
 static void test_changed(void)
 {
     unsigned char token[MS_TOKEN_BYTES];
-    struct ms_export found;
+    struct ms_ipc_export found;
     unsigned taken = 0, decoded = 0;
     struct ms_token inner;
     uint32_t row;
 
-    ok(ms_export_publish(&block, token, &row, &unsaid), "one more");
+    ok(ms_ipc_export_publish(&block, token, &row, &unsaid), "one more");
     for (unsigned bit = 0; bit < MS_TOKEN_BYTES * 8; bit++) {
         token[bit / 8] ^= (unsigned char)(1u << bit % 8);
         decoded += ms_token_decode(token, &inner);
-        taken += ms_export_resolve(token, &found, why, sizeof(why));
+        taken += ms_ipc_export_resolve(token, &found, why, sizeof(why));
         token[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     is_u64(decoded + taken, 0, "no token with one bit changed is taken for one");
@@ -119,44 +119,44 @@ static void test_changed(void)
         memcpy(other, token, sizeof(other));
         for (unsigned k = rand() % 8 + 2; k; k--)
             other[rand() % MS_TOKEN_BYTES] = (unsigned char)rand();
-        taken +=
-            memcmp(other, token, sizeof(other)) != 0 && ms_export_resolve(other, &found, why, sizeof(why));
+        taken += memcmp(other, token, sizeof(other)) != 0 &&
+                 ms_ipc_export_resolve(other, &found, why, sizeof(why));
     }
     is_u64(taken, 0, "nor with several bytes changed");
-    ok(ms_export_resolve(token, &found, why, sizeof(why)), "the sound one is");
+    ok(ms_ipc_export_resolve(token, &found, why, sizeof(why)), "the sound one is");
 
     /* Made by somebody who knows the form: the row is right and the nonce is not, and so on. */
     ms_token_decode(token, &inner);
     inner.nonce[0]++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"), "another nonce: %s",
-       why);
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "was freed"),
+       "another nonce: %s", why);
     inner.nonce[0]--;
     inner.row = MS_TABLE_EXPORTS_ROWS - 1;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)), "a row that does not exist: %s", why);
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)), "a row that does not exist: %s", why);
     inner.row = UINT32_MAX;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)), "nor could: %s", why);
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)), "nor could: %s", why);
     inner.row = row;
     inner.start_ticks++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "has ended"),
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "has ended"),
        "a number that is another process's now: %s", why);
     inner.start_ticks--;
     inner.user++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another user"), "another user: %s",
-       why);
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another user"),
+       "another user: %s", why);
     inner.user--;
     inner.pid_space++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "namespace"),
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "namespace"),
        "another namespace: %s", why);
     inner.pid_space--;
     inner.version++;
     ms_token_encode(&inner, token);
-    ok(!ms_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another version"),
+    ok(!ms_ipc_export_resolve(token, &found, why, sizeof(why)) && strstr(why, "another version"),
        "another version: %s", why);
 }
 
@@ -164,10 +164,10 @@ static void test_file(const char *directory)
 {
     char moved[300], path[300], nowhere[300];
     unsigned char token[MS_TOKEN_BYTES];
-    struct ms_export found;
+    struct ms_ipc_export found;
     uint32_t row;
 
-    ms_export_publish(&block, token, &row, &unsaid);
+    ms_ipc_export_publish(&block, token, &row, &unsaid);
     snprintf(nowhere, sizeof(nowhere), "%s/elsewhere", directory);
     mkdir(nowhere, 0700);
     is_int(elsewhere(token, nowhere), 1, "with another MEMSHIM_DIR it is not found");
@@ -194,7 +194,7 @@ static void test_file(const char *directory)
     none = limit;
     none.rlim_cur = 0;
     setrlimit(RLIMIT_NOFILE, &none);
-    bool good = ms_export_resolve(token, &found, why, sizeof(why));
+    bool good = ms_ipc_export_resolve(token, &found, why, sizeof(why));
     setrlimit(RLIMIT_NOFILE, &limit);
     ok(!good, "without a descriptor to spare: %s", why);
 }
@@ -213,7 +213,7 @@ static int after_end(const char *directory, int signal, bool reaped)
         uint32_t row;
         ms_store_reset();
         start(directory);
-        if (!ms_export_publish(&block, token, &row, &unsaid) ||
+        if (!ms_ipc_export_publish(&block, token, &row, &unsaid) ||
             write(pipes[1], token, sizeof(token)) != sizeof(token))
             _exit(3);
         if (signal)
@@ -245,7 +245,7 @@ static void test_ends(const char *directory)
 static void test_no_room(const char *directory)
 {
     unsigned char token[MS_TOKEN_BYTES];
-    struct ms_export found;
+    struct ms_ipc_export found;
     struct rlimit limit, small;
     struct stat status;
     unsigned exported = 0;
@@ -256,8 +256,8 @@ static void test_no_room(const char *directory)
     small = limit;
     small.rlim_cur = (rlim_t)status.st_size;
     setrlimit(RLIMIT_FSIZE, &small);
-    while (exported < MANY && ms_export_publish(&block, token, &row, &unsaid) &&
-           ms_export_resolve(token, &found, why, sizeof(why)))
+    while (exported < MANY && ms_ipc_export_publish(&block, token, &row, &unsaid) &&
+           ms_ipc_export_resolve(token, &found, why, sizeof(why)))
         exported++;
     setrlimit(RLIMIT_FSIZE, &limit);
     ok(exported < MANY && strstr(unsaid, "cannot grow"),
@@ -266,7 +266,7 @@ static void test_no_room(const char *directory)
     char nowhere[300];
     snprintf(nowhere, sizeof(nowhere), "%s/does-not-exist", directory);
     start(nowhere);
-    ok(!ms_export_publish(&block, token, &row, &unsaid) && strstr(unsaid, "no file"),
+    ok(!ms_ipc_export_publish(&block, token, &row, &unsaid) && strstr(unsaid, "no file"),
        "nor where there is no ledger: %s", unsaid);
 }
 

@@ -1,5 +1,5 @@
-/* test_lanes.c - what threads count apart adds up to what one thread would have counted: blocks in lanes, and
- * calls. */
+/* test_lanes.c - what threads count apart adds up to what one thread would have counted: blocks in shards,
+ * and calls. */
 #include "config.h"
 
 #include <pthread.h>
@@ -10,14 +10,14 @@
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 
-enum { LANE_SITES = 12, LANE_BLOCKS = 300, LANE_STEPS = 30000, STRETCHES = 60 };
+enum { SHARD_SITES = 12, SHARD_BLOCKS = 300, SHARD_STEPS = 30000, STRETCHES = 60 };
 
-/* What the ledger must say, kept without lanes. */
+/* What the ledger must say, kept without shards. */
 static struct {
-    uint64_t held[LANE_BLOCKS], live, peak, peaks;
-    unsigned site[LANE_BLOCKS];
-    uint32_t ticket[LANE_BLOCKS];
-    uint64_t site_live[LANE_SITES], site_at_peak[LANE_SITES], site_total[LANE_SITES];
+    uint64_t held[SHARD_BLOCKS], live, peak, peaks;
+    unsigned site[SHARD_BLOCKS];
+    uint32_t record_id[SHARD_BLOCKS];
+    uint64_t site_live[SHARD_SITES], site_at_peak[SHARD_SITES], site_total[SHARD_SITES];
     uint64_t stretch[64];
 } book;
 
@@ -39,27 +39,27 @@ static void book_out(unsigned i)
     book.site_live[book.site[i]] -= book.held[i];
 }
 
-/* One block comes or goes, in the lane that a thread of that number might be in. */
-static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
+/* One block comes or goes, in the shard that a thread of that number might be in. */
+static void step_in_shard(unsigned i, unsigned roll, unsigned stretch)
 {
     uint64_t key = 0x10000 + (uint64_t)i * 512;
     struct ms_block block;
     if (!book.held[i]) {
         book.held[i] = (1 + roll % 5000) * 1000u;
-        book.site[i] = roll % LANE_SITES;
+        book.site[i] = roll % SHARD_SITES;
         block = make_block(key, book.held[i], 1 + book.site[i], 0);
-        book.ticket[i] = roll & 64 ? ms_ledger_serve(&block) : 0;
-        if (!book.ticket[i])
+        book.record_id[i] = roll & 64 ? ms_ledger_serve(&block) : 0;
+        if (!book.record_id[i])
             ms_ledger_alloc(&block);
         book.site_total[book.site[i]] += book.held[i];
         book_in(i, stretch);
         return;
     }
     book_out(i);
-    if (book.ticket[i] ? !ms_ledger_unserve(book.ticket[i], key, NULL)
-                       : !ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
+    if (book.record_id[i] ? !ms_ledger_unserve(book.record_id[i], key, NULL)
+                          : !ms_ledger_free_begin(MS_SPACE_ADDRESS, key, &block))
         bail("a block is lost");
-    if (!book.ticket[i] && roll % 5 == 0) {
+    if (!book.record_id[i] && roll % 5 == 0) {
         ms_ledger_free_abort(&block);
         book_in(i, stretch);
     } else {
@@ -67,8 +67,8 @@ static void step_in_lane(unsigned i, unsigned roll, unsigned stretch)
     }
 }
 
-/* What a stretch says may be less than there was, as several lanes rise a little before anybody hears of it,
- * and never more; in those with one lane, and where the peak is, it is exact. */
+/* What a stretch says may be less than there was, as several shards rise a little before anybody hears of it,
+ * and never more; in those with one shard, and where the peak is, it is exact. */
 static void test_stretches(void)
 {
     unsigned wrong = 0, exact = 0;
@@ -83,29 +83,29 @@ static void test_stretches(void)
 }
 
 /* In one thread, that pretends to be many. */
-static void test_lanes(void)
+static void test_shards(void)
 {
     unsigned seed = 12345, wrong = 0;
     start();
     memset(&book, 0, sizeof book);
-    for (unsigned i = 0; i < LANE_STEPS; i++) {
-        unsigned stretch = i / (LANE_STEPS / STRETCHES);
+    for (unsigned i = 0; i < SHARD_STEPS; i++) {
+        unsigned stretch = i / (SHARD_STEPS / STRETCHES);
         seed = seed * 1103515245 + 12345;
         ms_events_freeze(((uint64_t)stretch << 20) + 5);
-        if (i % (LANE_STEPS / STRETCHES) == 0)
+        if (i % (SHARD_STEPS / STRETCHES) == 0)
             book.stretch[stretch] = book.live;
-        ms_lane_mine.lane = (uint8_t)((seed >> 20) % (i < LANE_STEPS / 10 ? 1 : 5) * 3);
-        step_in_lane((seed >> 8) % LANE_BLOCKS, seed >> 10, stretch);
+        ms_shard_mine.shard = (uint8_t)((seed >> 20) % (i < SHARD_STEPS / 10 ? 1 : 5) * 3);
+        step_in_shard((seed >> 8) % SHARD_BLOCKS, seed >> 10, stretch);
         if (i % 1000 == 0)
             wrong += (unsigned)ledger_check();
     }
-    ms_lane_mine.lane = 0;
+    ms_shard_mine.shard = 0;
     look();
     is_u64(wrong, 0, "all sums add up over several lanes");
     is_u64(device(0)->live_bytes, book.live, "what is live is what all lanes hold");
     is_u64(device(0)->peak_live_bytes, book.peak, "the peak is that of all together");
-    is_u64(snapshot.site_count, LANE_SITES, "a site is one, in however many lanes");
-    for (unsigned i = 0; i < LANE_SITES; i++) {
+    is_u64(snapshot.site_count, SHARD_SITES, "a site is one, in however many lanes");
+    for (unsigned i = 0; i < SHARD_SITES; i++) {
         const struct ms_site *site = site_of(1 + i);
         wrong += site->live_bytes != book.site_live[i] || site->at_peak_bytes != book.site_at_peak[i] ||
                  site->total_bytes != book.site_total[i] || site->max_bytes < site->at_peak_bytes ||
@@ -114,17 +114,17 @@ static void test_lanes(void)
     is_u64(wrong, 0, "sites hold what they held, and held it at the peak");
     test_stretches();
     for (uint64_t i = 0; i < snapshot.block_count; i++)
-        wrong += snapshot.blocks[i].site >= LANE_SITES ||
+        wrong += snapshot.blocks[i].site >= SHARD_SITES ||
                  snapshot.sites[snapshot.blocks[i].site].site.stack != snapshot.blocks[i].stack;
     is_u64(wrong, 0, "blocks name their sites");
     static struct ms_events_copy events;
     uint64_t most = 0;
     ms_ledger_oom(0, 0, 1, 0, &(struct ms_oom_view){.cause = MS_OOM_UNKNOWN});
-    for (unsigned i = 0; i < LANE_SITES; i++)
+    for (unsigned i = 0; i < SHARD_SITES; i++)
         most = book.site_live[i] > most ? book.site_live[i] : most;
     ok(ms_events_copy(&events, 1000) && events.oom_count == 1 && events.ooms[0].live_bytes == book.live &&
            events.ooms[0].top_bytes[0] == most &&
-           ms_snapshot_place(&snapshot, events.ooms[0].top_sites[0]) < LANE_SITES,
+           ms_snapshot_place(&snapshot, events.ooms[0].top_sites[0]) < SHARD_SITES,
        "an out-of-memory error sees all lanes");
     ms_events_freeze(0);
 }
@@ -176,7 +176,7 @@ int main(void)
 {
     plan(0);
     ms_options_load(NULL, NULL, NULL);
-    test_lanes();
+    test_shards();
     test_counts();
     return done();
 }

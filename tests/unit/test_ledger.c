@@ -396,7 +396,7 @@ static void test_threads(void)
 enum { OPENINGS = 300, RISES = 2000 };
 static atomic_bool rising;
 
-/* Lane 0, alone: each block is a new peak. */
+/* Shard 0, alone: each block is a new peak. */
 static void *rise(void *arg)
 {
     (void)arg;
@@ -408,8 +408,8 @@ static void *rise(void *arg)
     return NULL;
 }
 
-/* A second lane is opened while the only one counts by itself, which must not look into it too early. */
-static void test_lane_opened(void)
+/* A second shard is opened while the only one counts by itself, which must not look into it too early. */
+static void test_shard_opened(void)
 {
     unsigned wrong = 0;
     for (unsigned i = 0; i < OPENINGS; i++) {
@@ -419,9 +419,9 @@ static void test_lane_opened(void)
         pthread_create(&thread, NULL, rise, NULL);
         while (!rising)
             ;
-        ms_lane_mine.lane = 1;
+        ms_shard_mine.shard = 1;
         take(512, 64, 1, 0);
-        ms_lane_mine.lane = 0;
+        ms_shard_mine.shard = 0;
         pthread_join(thread, NULL);
         look();
         wrong += device(0)->live_bytes != (RISES + 1) * 64 || device(0)->peak_live_bytes != (RISES + 1) * 64;
@@ -438,11 +438,11 @@ static struct ms_block_row *row_of(uint64_t key)
     bail("no block");
 }
 
-/* An end in a signal handler above a call: the thread has the lock, and blocks are half made and half gone.
- */
+/* An end in a signal handler above a call: the thread has the lock, and blocks are half made and half
+ * gone. */
 static void test_half_made(void)
 {
-    struct ms_lane *lane;
+    struct ms_shard *shard;
     uint64_t live = 0;
 
     start();
@@ -450,12 +450,12 @@ static void test_half_made(void)
     take(0x2000, 200, 2, 0); /* is just being made: it counts, and is not live */
     take(0x3000, 300, 3, 0); /* is just being freed: the same */
     take(0x4000, 400, 3, 0);
-    ms_ledger_lane(0, &lane);
-    ms_lane_lock(lane);
+    ms_ledger_shard(0, &shard);
+    ms_shard_lock(shard);
     ms_block_row_set(row_of(0x2000), MS_BLOCK_ROW_CHANGING);
     ms_block_row_set(row_of(0x3000), MS_BLOCK_ROW_FREE);
     look();
-    ms_lane_unlock(lane);
+    ms_shard_unlock(shard);
     ok(!snapshot.consistent, "a snapshot in the middle of a call says so");
     is_u64(snapshot.block_count, 2, "what is half made is no block");
     is_u64(site_of(2)->live_count + site_of(2)->live_bytes, 0, "nor does its site hold it");
@@ -488,7 +488,7 @@ int main(void)
     test_half_made();
     test_growth();
     test_growth_freed();
-    test_lane_opened();
+    test_shard_opened();
     start();
     is_int(errno, 44, "errno is left alone");
     test_threads();

@@ -1,5 +1,5 @@
 /* test_phases.c - phases against a book of their own: nested ones, and ones that end in any order, while
- * blocks come and go in several lanes; names, ends that do not pair, and a record that is full. */
+ * blocks come and go in several shards; names, ends that do not pair, and a record that is full. */
 #include "config.h"
 
 #include <string.h>
@@ -186,8 +186,8 @@ static unsigned compare(void)
     return wrong;
 }
 
-/* In one thread, that pretends to be in several lanes. */
-static void test_book(unsigned lanes, unsigned seed)
+/* In one thread, that pretends to be in several shards. */
+static void test_book(unsigned shards, unsigned seed)
 {
     unsigned wrong = 0;
     start();
@@ -197,7 +197,7 @@ static void test_book(unsigned lanes, unsigned seed)
     for (unsigned i = 0; i < STEPS; i++) {
         seed = seed * 1103515245 + 12345;
         ms_events_freeze(((uint64_t)(i / (STEPS / 60)) << 20) + 5);
-        ms_lane_mine.lane = (uint8_t)((seed >> 20) % (i < STEPS / 10 ? 1 : lanes) * 3);
+        ms_shard_mine.shard = (uint8_t)((seed >> 20) % (i < STEPS / 10 ? 1 : shards) * 3);
         if ((seed >> 12) % 40 == 0)
             cross(seed >> 14);
         else
@@ -205,30 +205,30 @@ static void test_book(unsigned lanes, unsigned seed)
         if (i % 1000 == 0)
             wrong += (unsigned)ledger_check();
     }
-    ms_lane_mine.lane = 0;
-    is_u64(wrong, 0, "all sums add up while phases are open, in %u lanes", lanes);
-    is_u64(compare(), 0, "phases, and the device's peak, are those of the book, in %u lanes", lanes);
+    ms_shard_mine.shard = 0;
+    is_u64(wrong, 0, "all sums add up while phases are open, in %u lanes", shards);
+    is_u64(compare(), 0, "phases, and the device's peak, are those of the book, in %u lanes", shards);
     ms_events_freeze(0);
 }
 
 /* A device of which the first block is in a phase: its peak is known from then on, though nothing of it is
  * live at the phase's end, and nobody measured before. */
-static void test_first(unsigned lane)
+static void test_first(unsigned shard)
 {
     start();
     memset(&book, 0, sizeof book);
     memset(opens, 0, sizeof opens);
     depth = 0;
     ms_events_freeze(5);
-    ms_lane_mine.lane = (uint8_t)lane;
+    ms_shard_mine.shard = (uint8_t)shard;
     for (unsigned i = 0; i < NAMES; i++)
         cross(i << 14);
     for (unsigned i = 0; i < 2 * BLOCKS; i++)
         step(i % BLOCKS, i);
     while (depth)
         cross(2048);
-    ms_lane_mine.lane = 0;
-    is_u64(ledger_check(), 0, "all sums add up where a device is first used in a phase, in lane %u", lane);
+    ms_shard_mine.shard = 0;
+    is_u64(ledger_check(), 0, "all sums add up where a device is first used in a phase, in lane %u", shard);
     is_u64(compare(), 0, "and the phase has its peak");
     ms_events_freeze(0);
 }

@@ -40,7 +40,7 @@ static unsigned segment_count(void)
 /* --- a pool that tells what it is like --- */
 
 static struct ms_pool_record told_record;
-static struct ms_flow_record told_flow;
+static struct ms_stream_arena_record told_flow;
 static unsigned stops, goes, big_pieces;
 static bool may_stop;
 static uint32_t tickets[2];
@@ -59,18 +59,18 @@ static void go(void)
 static void tell_figures(void)
 {
     ms_ledger_tell_pool(1, &told_record);
-    ms_ledger_tell_flow(0, &told_flow);
+    ms_ledger_tell_stream_arena(0, &told_flow);
 }
 
 static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_piece_state state,
-                  uint32_t ticket)
+                  uint32_t record_id)
 {
     const struct ms_segment_record segment = {
         .address = address, .bytes = 1 << 20, .device = 1, .tier = 2, .pinned = true};
     const struct ms_piece_record record = {.offset = offset,
                                            .bytes = bytes,
                                            .state = (uint8_t)state,
-                                           .ticket = ticket,
+                                           .record_id = record_id,
                                            .requested = state == MS_PIECE_LIVE ? bytes : 0};
 
     ms_ledger_tell_piece(&segment, &record);
@@ -84,7 +84,7 @@ static void tell_pieces(void)
     piece(A, 4096, 4096, MS_PIECE_LIVE, tickets[1]);
     piece(A, 8192, 512, MS_PIECE_FREE, 0);
     piece(A, 8704, 512, MS_PIECE_FREE, 0);
-    piece(A, 9216, 512, MS_PIECE_LIMBO, 0);
+    piece(A, 9216, 512, MS_PIECE_PENDING, 0);
     piece(B, 0, 512, MS_PIECE_FREE, 0);
     for (uint64_t i = 0; i < big_pieces; i++)
         piece(BIG, i * 64, 64, MS_PIECE_LIVE, 0);
@@ -143,7 +143,7 @@ static void test_told(void)
     tickets[1] = serve(12345); /* has the same slot, and lies elsewhere */
     told_record = (struct ms_pool_record){
         .reserved_bytes = 4 << 20, .peak_reserved_bytes = 4 << 20, .parts = {.cached = 4 << 20}};
-    told_flow = (struct ms_flow_record){.pool = 3, .stream = 4, .device = 1};
+    told_flow = (struct ms_stream_arena_record){.pool = 3, .stream = 4, .device = 1};
     may_stop = true;
     ms_ledger_set_pool_source(&source);
     take();
@@ -195,7 +195,7 @@ static void test_figures(void)
 {
     struct ms_pool_record record = {.reserved_bytes = 100, .peak_reserved_bytes = 100, .misses = 3};
 
-    record.parts = record.peak_parts = (struct ms_parts){.requested = 60, .limbo = 40};
+    record.parts = record.peak_parts = (struct ms_parts){.requested = 60, .pending = 40};
     ok(!ms_pools_read(1, &record), "no figures at first");
     ms_ledger_pool(1, &record);
     record.reserved_bytes = 80;
@@ -209,10 +209,10 @@ static void test_figures(void)
     ok(device->has_pool && !snapshot.devices[0].has_pool, "a device's own");
     ok(device->pool.reserved_bytes == 80 && device->pool.parts.cached == 80 && device->pool.misses == 3,
        "the latest");
-    ok(device->pool.peak_reserved_bytes == 100 && device->pool.peak_parts.limbo == 40,
+    ok(device->pool.peak_reserved_bytes == 100 && device->pool.peak_parts.pending == 40,
        "but the highest peak, though it was heard before");
     is_u64(most(device->reserved), 100, "the timeline has the most that was reserved");
-    is_u64(most(device->limbo), 40, "and that was in limbo");
+    is_u64(most(device->pending), 40, "and that was in limbo");
     ms_snapshot_release(&snapshot);
 }
 

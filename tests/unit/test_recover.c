@@ -27,7 +27,7 @@ static void take(uint64_t key, ms_stack_id stack)
     ms_ledger_alloc(&block);
 }
 
-/* The row of a site, or NULL; there is one lane's only. */
+/* The row of a site, or NULL; there is one shard's only. */
 static struct ms_site *row_of(ms_stack_id stack)
 {
     for (uint32_t i = 0; i < ms_site_count(); i++) {

@@ -58,11 +58,11 @@ static void fill(void)
     is_int(ledger_check(), 0, "all sums add up");
 }
 
-/* A thread in a lane of its own, whose rows find no room either. */
-static void fill_another_lane(void)
+/* A thread in a shard of its own, whose rows find no room either. */
+static void fill_another_shard(void)
 {
     uint32_t known, unknown;
-    ms_lane_mine.lane = 3;
+    ms_shard_mine.shard = 3;
     known = serve(UINT64_C(1) << 60, 1, 0, 0);
     unknown = serve(UINT64_C(1) << 61, UINT32_MAX - 1, 0, 0);
     look();
@@ -71,7 +71,7 @@ static void fill_another_lane(void)
     ok(ms_ledger_unserve(known, UINT64_C(1) << 60, NULL) &&
            ms_ledger_unserve(unknown, UINT64_C(1) << 61, NULL),
        "and the blocks are found again");
-    ms_lane_mine.lane = 0;
+    ms_shard_mine.shard = 0;
 }
 
 static void empty(void)
@@ -93,9 +93,9 @@ static void test_bounds(void)
     start();
     serve(1 << 12, 1, 0, 0);
     serve(2 << 12, 2, 0, 0);
-    ms_lane_mine.lane = 2;
+    ms_shard_mine.shard = 2;
     serve(3 << 12, 1, 0, 0);
-    ms_lane_mine.lane = 0;
+    ms_shard_mine.shard = 0;
     look();
     unsigned bounds = 0;
     for (uint32_t i = 0; i < snapshot.site_count; i++)
@@ -111,7 +111,7 @@ int main(void)
     ms_options_load(NULL, NULL, NULL);
     start();
     fill();
-    fill_another_lane();
+    fill_another_shard();
     empty();
     test_bounds();
     return done();

@@ -1,5 +1,5 @@
-/* test_spare.c - stacks of our own: what runs on them, what does not come there, and how much of one is used.
- */
+/* test_spare.c - stacks of our own: what runs on them, what does not come there, and how much of one is
+ * used. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static char *spare; /* the one that this thread has */
 
 static bool lies_in_spare(const void *p)
 {
-    return (const char *)p >= spare && (const char *)p < spare + MS_SPARE_BYTES;
+    return (const char *)p >= spare && (const char *)p < spare + MS_AUX_STACK_BYTES;
 }
 
 struct visit {
@@ -54,7 +54,7 @@ static void visit_spare(void *arg)
     raise(SIGUSR1);
     visit->blocked = handled == 0;
     visit->nested_in_spare = false;
-    ms_spare_call(nested, visit);
+    ms_aux_stack_call(nested, visit);
     errno = ENOSPC;
 }
 
@@ -62,12 +62,12 @@ static void test_call(void)
 {
     struct visit visit;
     sigset_t before = {0}, after = {0};
-    spare = ms_spare_take();
-    ms_spare_give(spare);
+    spare = ms_aux_stack_take();
+    ms_aux_stack_give(spare);
     signal(SIGUSR1, handle);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
     errno = EBADF;
-    ok(ms_spare_call(visit_spare, &visit), "a function is called");
+    ok(ms_aux_stack_call(visit_spare, &visit), "a function is called");
     is_int(errno, EBADF, "errno stays");
     ok(visit.in_spare, "on the spare stack");
     ok(visit.sp % 16 == 0, "whose pointer is aligned as it must be");
@@ -80,24 +80,24 @@ static void test_call(void)
 
 static void test_buffers(void)
 {
-    void *one = ms_spare_take(), *two = ms_spare_take(), *again;
+    void *one = ms_aux_stack_take(), *two = ms_aux_stack_take(), *again;
     ok(one && two && one != two, "two buffers at once are two");
     ok((uintptr_t)one % 64 == 0, "aligned");
-    memset(one, 1, MS_SPARE_BUFFER_BYTES);
-    memset(two, 2, MS_SPARE_BUFFER_BYTES);
-    ms_spare_give(two);
-    ms_spare_give(one);
-    again = ms_spare_take();
+    memset(one, 1, MS_AUX_STACK_BUFFER_BYTES);
+    memset(two, 2, MS_AUX_STACK_BUFFER_BYTES);
+    ms_aux_stack_give(two);
+    ms_aux_stack_give(one);
+    again = ms_aux_stack_take();
     is_ptr(again, one, "a thread has the same one again");
-    ms_spares_reset();
-    is_ptr(ms_spare_take(), one, "in a fork child those that were taken are free");
-    ms_spare_give(one);
-    ms_spare_give(NULL);
+    ms_aux_stacks_reset();
+    is_ptr(ms_aux_stack_take(), one, "in a fork child those that were taken are free");
+    ms_aux_stack_give(one);
+    ms_aux_stack_give(NULL);
 }
 
 static void use_much(void *arg)
 {
-    volatile char much[MS_SPARE_BYTES + 1];
+    volatile char much[MS_AUX_STACK_BYTES + 1];
     (void)arg;
     for (size_t i = sizeof much; i-- > 0;)
         much[i] = 1;
@@ -110,7 +110,7 @@ static void test_guard(void)
     if (child == 0) {
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         signal(SIGSEGV, SIG_DFL);
-        ms_spare_call(use_much, NULL);
+        ms_aux_stack_call(use_much, NULL);
         _exit(0);
     }
     waitpid(child, &status, 0);
@@ -140,12 +140,12 @@ static void *call_often(void *arg)
 {
     struct work *work = arg;
     for (unsigned i = 0; i < ROUNDS; i++) {
-        unsigned *buffer = ms_spare_take();
+        unsigned *buffer = ms_aux_stack_take();
         work->seed += 7;
         *buffer = work->seed;
-        if (!ms_spare_call(check_alone, work) || *buffer != work->seed)
+        if (!ms_aux_stack_call(check_alone, work) || *buffer != work->seed)
             work->wrong = true;
-        ms_spare_give(buffer);
+        ms_aux_stack_give(buffer);
     }
     return NULL;
 }
@@ -183,7 +183,7 @@ static void stay_on_it(void *arg)
 
 static void *stay(void *arg)
 {
-    ms_spare_call(stay_on_it, arg);
+    ms_aux_stack_call(stay_on_it, arg);
     return NULL;
 }
 
@@ -208,10 +208,10 @@ static void test_fork(void)
         usleep(1000);
     pid_t child = fork();
     if (child == 0) {
-        ms_spares_reset();
+        ms_aux_stacks_reset();
         for (int i = 0; i < 8 && right; i++) {
-            right = ms_spare_call(use_plainly, &right) && right;
-            ms_spare_take();
+            right = ms_aux_stack_call(use_plainly, &right) && right;
+            ms_aux_stack_take();
         }
         _exit(!right);
     }
@@ -228,10 +228,10 @@ static char *painted[4];
 static void paint(void)
 {
     for (unsigned i = 0; i < 4; i++)
-        painted[i] = ms_spare_take();
+        painted[i] = ms_aux_stack_take();
     for (unsigned i = 4; i-- > 0;) {
-        memset(painted[i], PAINT, MS_SPARE_BYTES);
-        ms_spare_give(painted[i]);
+        memset(painted[i], PAINT, MS_AUX_STACK_BYTES);
+        ms_aux_stack_give(painted[i]);
     }
 }
 
@@ -240,10 +240,10 @@ static size_t used(void)
 {
     size_t most = 0;
     for (unsigned i = 0; i < 4; i++) {
-        size_t from = MS_SPARE_BUFFER_BYTES;
-        while (from < MS_SPARE_BYTES && (unsigned char)painted[i][from] == PAINT)
+        size_t from = MS_AUX_STACK_BUFFER_BYTES;
+        while (from < MS_AUX_STACK_BYTES && (unsigned char)painted[i][from] == PAINT)
             from++;
-        most = MS_SPARE_BYTES - from > most ? MS_SPARE_BYTES - from : most;
+        most = MS_AUX_STACK_BYTES - from > most ? MS_AUX_STACK_BYTES - from : most;
     }
     return most;
 }
@@ -269,7 +269,7 @@ static void test_learning(void)
     signal(SIGUSR2, in_signal);
     raise(SIGUSR2);
     printf("# learning uses %zu bytes\n", used());
-    ok(used() <= MS_SPARE_BYTES / 4, "learning needs a quarter of a spare stack at most");
+    ok(used() <= MS_AUX_STACK_BYTES / 4, "learning needs a quarter of a spare stack at most");
 }
 
 static bool was_refused;
@@ -319,7 +319,7 @@ static void test_regex(void)
         printf("# %s: %zu bytes\n", expression, now);
         most = now > most ? now : most;
     }
-    ok(most > 4096 && most <= MS_SPARE_BYTES / 2, "a regular expression half of one: %zu bytes", most);
+    ok(most > 4096 && most <= MS_AUX_STACK_BYTES / 2, "a regular expression half of one: %zu bytes", most);
 }
 
 static void nothing(void *arg)
@@ -329,7 +329,7 @@ static void nothing(void *arg)
 
 int main(void)
 {
-    if (!ms_spare_call(nothing, NULL))
+    if (!ms_aux_stack_call(nothing, NULL))
         skip_all("this machine has no way to switch stacks");
     plan(0);
     ms_stack_configure(MS_WALK_UNWIND, 64);

@@ -20,12 +20,12 @@ static void begin(void)
     ms_ledger_alloc(&block);
 }
 
-static struct ms_life *life(unsigned number)
+static struct ms_lifetime *life(unsigned number)
 {
-    return &MS_ROWS(LIVES, struct ms_life)[number];
+    return &MS_ROWS(LIVES, struct ms_lifetime)[number];
 }
 
-static const struct ms_life *told(unsigned number)
+static const struct ms_lifetime *told(unsigned number)
 {
     look();
     if (number >= snapshot.lives.count)
@@ -109,8 +109,8 @@ static void test_refused_free(void)
     ok(!ms_uses_note(ms_uses_number(), ADDRESS, BYTES, 0), "what is used then is nobody's");
     ms_ledger_free_abort(&block);
     ok(told(0)->ended && !told(1)->ended, "the vendor refused: the block lives once more");
-    ok(told(1)->flags & MS_LIFE_UNMAPPED, "of which nobody knows how it was used before");
-    ok(!(told(0)->flags & MS_LIFE_UNMAPPED), "the other one is what it was");
+    ok(told(1)->flags & MS_LIFETIME_UNMAPPED, "of which nobody knows how it was used before");
+    ok(!(told(0)->flags & MS_LIFETIME_UNMAPPED), "the other one is what it was");
     is_u64(device(0)->live_count, 1, "it is one block all the same");
     is_u64(site_of(1)->total_count, 1, "and was allocated once");
 }

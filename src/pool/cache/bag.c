@@ -1,4 +1,4 @@
-/* bag.c - records of bags, which are used again. One lock, with none taken inside. */
+/* bag.c - records of batches, which are used again. One lock, with none taken inside. */
 #include "config.h"
 
 #include "base/lock.h"
@@ -8,30 +8,30 @@
 enum { BATCH = 64 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
-static struct ms_records bags = MS_RECORDS(struct ms_bag, next, BATCH);
+static struct ms_records batches = MS_RECORDS(struct ms_batch, next, BATCH);
 
-struct ms_bag *ms_bag_new(void)
+struct ms_batch *ms_batch_new(void)
 {
     ms_lock(&lock);
-    struct ms_bag *bag = ms_records_take(&bags);
+    struct ms_batch *batch = ms_records_take(&batches);
     ms_unlock(&lock);
-    if (bag) {
-        bag->next = NULL;
-        bag->count = 0;
-        bag->epoch = 0;
+    if (batch) {
+        batch->next = NULL;
+        batch->count = 0;
+        batch->epoch = 0;
     }
-    return bag;
+    return batch;
 }
 
-void ms_bag_drop(struct ms_bag *bag)
+void ms_batch_drop(struct ms_batch *batch)
 {
     ms_lock(&lock);
-    ms_records_drop(&bags, bag);
+    ms_records_drop(&batches, batch);
     ms_unlock(&lock);
 }
 
-void ms_bags_reset(void)
+void ms_batches_reset(void)
 {
     ms_lock_reset(&lock);
-    bags.spare = NULL;
+    batches.spare = NULL;
 }

@@ -30,7 +30,7 @@ struct ms_fence {
     bool at_once;                 /* MEMSHIM_FREE=immediate: what is freed is over */
     _Atomic uint32_t freed_count; /* large blocks, since the budget was told */
     _Atomic uint64_t freed;       /* the newest epoch that tags something */
-    struct ms_timeline time;
+    struct ms_fence_timeline time;
     uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
     CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
     _Atomic int graphs;           /* of the context, that may know addresses */
@@ -56,7 +56,7 @@ static inline uint64_t ms_fence_tag(struct ms_fence *fence)
 /** All that was tagged up to here may be used again. */
 static inline uint64_t ms_fence_done(const struct ms_fence *fence)
 {
-    return MS_UNLIKELY(fence->at_once) ? UINT64_MAX : ms_timeline_reached(&fence->time);
+    return MS_UNLIKELY(fence->at_once) ? UINT64_MAX : ms_fence_timeline_reached(&fence->time);
 }
 
 #endif

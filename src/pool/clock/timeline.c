@@ -18,17 +18,17 @@
 
 enum { SPARE_SHARE = 64 }; /* of the ring's room: spare events */
 
-static struct ms_mark *mark_at(const struct ms_timeline *time, uint32_t i)
+static struct ms_fence_event *mark_at(const struct ms_fence_timeline *time, uint32_t i)
 {
     return &time->marks[(time->first + i) % time->room];
 }
 
-static uint64_t context_of(const struct ms_timeline *time)
+static uint64_t context_of(const struct ms_fence_timeline *time)
 {
     return atomic_load_explicit(&time->context, memory_order_relaxed);
 }
 
-static void raise_to(struct ms_timeline *time, uint64_t number)
+static void raise_to(struct ms_fence_timeline *time, uint64_t number)
 {
     if (atomic_load_explicit(&time->reached, memory_order_relaxed) < number)
         atomic_store_explicit(&time->reached, number, memory_order_release);
@@ -36,7 +36,7 @@ static void raise_to(struct ms_timeline *time, uint64_t number)
 
 /* --- events -------------------------------------------------------------------------------------------- */
 
-void ms_timeline_keep_event(struct ms_timeline *time, CUevent event)
+void ms_fence_timeline_keep_event(struct ms_fence_timeline *time, CUevent event)
 {
     if (!time->closed && time->marks && time->spare_count < time->room / SPARE_SHARE &&
         time->count + time->spare_count < time->room)
@@ -45,7 +45,7 @@ void ms_timeline_keep_event(struct ms_timeline *time, CUevent event)
         time->gpu->event_destroy(event);
 }
 
-CUevent ms_timeline_take_event(struct ms_timeline *time, int *status_p)
+CUevent ms_fence_timeline_take_event(struct ms_fence_timeline *time, int *status_p)
 {
     const struct ms_gpu *gpu = time->gpu;
     CUevent event = NULL;
@@ -58,10 +58,10 @@ CUevent ms_timeline_take_event(struct ms_timeline *time, int *status_p)
 }
 
 /* In a visit. */
-static CUevent record(struct ms_timeline *time, CUstream stream, int *status_p)
+static CUevent record(struct ms_fence_timeline *time, CUstream stream, int *status_p)
 {
     const struct ms_gpu *gpu = time->gpu;
-    CUevent event = ms_timeline_take_event(time, status_p);
+    CUevent event = ms_fence_timeline_take_event(time, status_p);
     if (event)
         *status_p = (int)(stream ? gpu->event_record(event, stream)
                                  : gpu->ctx_record_event((CUcontext)(uintptr_t)context_of(time), event));
@@ -82,32 +82,32 @@ static bool is_gone(int status)
 /* --- marks --------------------------------------------------------------------------------------------- */
 
 /* The first `count` marks are over, or gone with their context. */
-static void retire(struct ms_timeline *time, uint32_t count, bool gone)
+static void retire(struct ms_fence_timeline *time, uint32_t count, bool gone)
 {
     for (; count; count--) {
-        struct ms_mark mark = *mark_at(time, 0);
+        struct ms_fence_event mark = *mark_at(time, 0);
         if (mark.number && !time->spoiled)
             raise_to(time, mark.number);
         time->spoiled &= !mark.number;
         time->first = (time->first + 1) % time->room;
         time->count--;
         if (!gone)
-            ms_timeline_keep_event(time, mark.event);
+            ms_fence_timeline_keep_event(time, mark.event);
     }
 }
 
-static void drop_last(struct ms_timeline *time)
+static void drop_last(struct ms_fence_timeline *time)
 {
     CUevent event = mark_at(time, --time->count)->event;
     *mark_at(time, time->count) = *mark_at(time, time->count + time->spare_count);
-    ms_timeline_keep_event(time, event);
+    ms_fence_timeline_keep_event(time, event);
 }
 
 /* What the next one covers: not one of several. */
-static void thin_out(struct ms_timeline *time)
+static void thin_out(struct ms_fence_timeline *time)
 {
     uint32_t i = time->count / 2;
-    while (i < time->count && !ms_timeline_number(time, i))
+    while (i < time->count && !ms_fence_timeline_number(time, i))
         i++;
     if (i == time->count)
         return;
@@ -118,10 +118,10 @@ static void thin_out(struct ms_timeline *time)
     drop_last(time);
 }
 
-static bool make_room(struct ms_timeline *time)
+static bool make_room(struct ms_fence_timeline *time)
 {
     if (time->count >= MS_WAIT_RETIRE_FROM)
-        ms_timeline_look(time);
+        ms_fence_timeline_look(time);
     if (time->count == time->room)
         thin_out(time);
     if (!time->marks)
@@ -129,72 +129,73 @@ static bool make_room(struct ms_timeline *time)
     return time->marks && time->count < time->room;
 }
 
-static void push(struct ms_timeline *time, CUevent event, uint64_t number)
+static void push(struct ms_fence_timeline *time, CUevent event, uint64_t number)
 {
     *mark_at(time, time->count + time->spare_count) = *mark_at(time, time->count);
-    *mark_at(time, time->count++) = (struct ms_mark){event, number};
+    *mark_at(time, time->count++) = (struct ms_fence_event){event, number};
 }
 
-int ms_timeline_mark(struct ms_timeline *time, CUstream stream, uint64_t number)
+int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint64_t number)
 {
     const struct ms_gpu *gpu = time->gpu;
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     int status;
     if (!gpu->event_query || (stream ? !gpu->event_record : !gpu->ctx_record_event))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!make_room(time))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    ms_visit_begin(&visit, gpu, context_of(time));
+    ms_context_scope_begin(&visit, gpu, context_of(time));
     CUevent event = record(time, stream, &status);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     if (event)
         push(time, event, number);
     return status;
 }
 
-void ms_timeline_take_back(struct ms_timeline *time, uint64_t point)
+void ms_fence_timeline_take_back(struct ms_fence_timeline *time, uint64_t point)
 {
-    if (time->count && ms_timeline_number(time, time->count - 1) == point)
+    if (time->count && ms_fence_timeline_number(time, time->count - 1) == point)
         drop_last(time);
 }
 
-uint64_t ms_timeline_covered(const struct ms_timeline *time)
+uint64_t ms_fence_timeline_covered(const struct ms_fence_timeline *time)
 {
     uint64_t reached = atomic_load_explicit(&time->reached, memory_order_relaxed);
     uint32_t i = time->count;
-    while (i && !ms_timeline_number(time, i - 1))
+    while (i && !ms_fence_timeline_number(time, i - 1))
         i--;
-    return i && ms_timeline_number(time, i - 1) > reached ? ms_timeline_number(time, i - 1) : reached;
+    return i && ms_fence_timeline_number(time, i - 1) > reached ? ms_fence_timeline_number(time, i - 1)
+                                                                : reached;
 }
 
 /* The first mark that is behind the point; `count` if there is none. */
-static uint32_t behind(const struct ms_timeline *time, uint64_t point)
+static uint32_t behind(const struct ms_fence_timeline *time, uint64_t point)
 {
     uint32_t i = 0;
-    while (i < time->count && ms_timeline_number(time, i) < point)
+    while (i < time->count && ms_fence_timeline_number(time, i) < point)
         i++;
     return i;
 }
 
-CUevent ms_timeline_exact(struct ms_timeline *time, uint64_t point)
+CUevent ms_fence_timeline_exact(struct ms_fence_timeline *time, uint64_t point)
 {
     uint32_t i = behind(time, point);
-    return i < time->count && ms_timeline_number(time, i) == point ? mark_at(time, i)->event : NULL;
+    return i < time->count && ms_fence_timeline_number(time, i) == point ? mark_at(time, i)->event : NULL;
 }
 
 /* --- how far it got: in a visit ------------------------------------------------------------------------- */
 
-static int ask(const struct ms_timeline *time, const struct ms_mark *mark)
+static int ask(const struct ms_fence_timeline *time, const struct ms_fence_event *mark)
 {
     return (int)time->gpu->event_query(mark->event);
 }
 
 /* The first `count` marks are over, if that is what the driver said of the last of them. */
-static bool judge(struct ms_timeline *time, uint32_t count, int status)
+static bool judge(struct ms_fence_timeline *time, uint32_t count, int status)
 {
-    const struct ms_mark *mark = mark_at(time, count - 1);
+    const struct ms_fence_event *mark = mark_at(time, count - 1);
     if (status == CUDA_SUCCESS && mark->number >= time->given_back &&
-        time->given_back > ms_timeline_reached(time))
+        time->given_back > ms_fence_timeline_reached(time))
         time->gpu->event_synchronize(mark->event);
     if (ms_gpu_is_of_captures(status)) {
         time->spoiled = true;
@@ -205,52 +206,53 @@ static bool judge(struct ms_timeline *time, uint32_t count, int status)
     return status == CUDA_SUCCESS || is_gone(status);
 }
 
-bool ms_timeline_is_reached(struct ms_timeline *time, uint64_t point, uint64_t look_ns)
+bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point, uint64_t look_ns)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     uint32_t i = behind(time, point);
-    if (point <= ms_timeline_reached(time))
+    if (point <= ms_fence_timeline_reached(time))
         return true;
     if (i == time->count)
         return false;
-    ms_visit_begin(&visit, time->gpu, 0);
+    ms_context_scope_begin(&visit, time->gpu, 0);
     uint64_t begin = look_ns ? ms_clock_ns() : 0;
     int status = ask(time, mark_at(time, i));
     while (status == CUDA_ERROR_NOT_READY && look_ns && ms_clock_ns() - begin < look_ns)
         status = ask(time, mark_at(time, i));
-    bool over = judge(time, i + 1, status) && point <= ms_timeline_reached(time);
-    ms_visit_end(&visit);
+    bool over = judge(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
+    ms_context_scope_end(&visit);
     return over;
 }
 
-int ms_timeline_look(struct ms_timeline *time)
+int ms_fence_timeline_look(struct ms_fence_timeline *time)
 {
-    struct ms_visit visit;
+    struct ms_context_scope visit;
     int status = CUDA_SUCCESS;
     if (!time->count)
         return status;
-    ms_visit_begin(&visit, time->gpu, 0);
+    ms_context_scope_begin(&visit, time->gpu, 0);
     do {
-        const struct ms_mark *mark = mark_at(time, 0);
-        bool known = mark->number && mark->number <= ms_timeline_reached(time);
+        const struct ms_fence_event *mark = mark_at(time, 0);
+        bool known = mark->number && mark->number <= ms_fence_timeline_reached(time);
         status = known ? CUDA_SUCCESS : ask(time, mark);
     } while (judge(time, 1, status) && time->count);
-    ms_visit_end(&visit);
+    ms_context_scope_end(&visit);
     return status;
 }
 
-void ms_timeline_reach(struct ms_timeline *time, uint64_t number)
+void ms_fence_timeline_reach(struct ms_fence_timeline *time, uint64_t number)
 {
     uint32_t i = time->count;
     raise_to(time, number);
-    while (i && (!ms_timeline_number(time, i - 1) || ms_timeline_number(time, i - 1) > number))
+    while (i && (!ms_fence_timeline_number(time, i - 1) || ms_fence_timeline_number(time, i - 1) > number))
         i--;
     retire(time, i, false);
 }
 
 /* --- from beginning to end ------------------------------------------------------------------------------ */
 
-void ms_timeline_begin(struct ms_timeline *time, const struct ms_gpu *gpu, uint64_t context, uint32_t room)
+void ms_fence_timeline_begin(struct ms_fence_timeline *time, const struct ms_gpu *gpu, uint64_t context,
+                             uint32_t room)
 {
     uint64_t now = atomic_load_explicit(&time->now, memory_order_relaxed);
     time->gpu = gpu;
@@ -263,23 +265,23 @@ void ms_timeline_begin(struct ms_timeline *time, const struct ms_gpu *gpu, uint6
     time->closed = time->spoiled = false;
 }
 
-uint64_t ms_timeline_point(struct ms_timeline *time)
+uint64_t ms_fence_timeline_point(struct ms_fence_timeline *time)
 {
     return atomic_fetch_add_explicit(&time->now, 1, memory_order_relaxed);
 }
 
-void ms_timeline_close(struct ms_timeline *time)
+void ms_fence_timeline_close(struct ms_fence_timeline *time)
 {
     time->closed = true;
     for (; time->spare_count && time->gpu->event_destroy; time->spare_count--)
         time->gpu->event_destroy(mark_at(time, time->count + time->spare_count - 1)->event);
 }
 
-void ms_timeline_end(struct ms_timeline *time, bool gone)
+void ms_fence_timeline_end(struct ms_fence_timeline *time, bool gone)
 {
     if (gone)
         time->count = time->spare_count = 0;
-    ms_timeline_close(time);
+    ms_fence_timeline_close(time);
     retire(time, time->count, false);
-    raise_to(time, ms_timeline_latest(time));
+    raise_to(time, ms_fence_timeline_latest(time));
 }

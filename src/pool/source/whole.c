@@ -15,7 +15,7 @@ enum { BUCKETS = 256 };
 #define PLACE_ALIGN 4096u
 
 struct entry {
-    struct ms_whole whole;
+    struct ms_recycled whole;
     struct entry *by_key, *by_thing; /* next in its bucket; by_key also of the spare ones */
     struct entry *earlier, *later;
 };
@@ -31,24 +31,24 @@ static unsigned mix(uint64_t value)
     return (unsigned)(value * UINT64_C(0x9e3779b97f4a7c15) >> 56) % BUCKETS;
 }
 
-static unsigned key_bucket(const struct ms_whole_key *key)
+static unsigned key_bucket(const struct ms_recycled_key *key)
 {
     return mix(key->what ^ key->bytes >> 12 ^ (uint64_t)(unsigned)key->device << 40 ^ (uintptr_t)key->gpu);
 }
 
-static bool is_same(const struct ms_whole_key *a, const struct ms_whole_key *b)
+static bool is_same(const struct ms_recycled_key *a, const struct ms_recycled_key *b)
 {
     return a->gpu == b->gpu && a->what == b->what && a->bytes == b->bytes && a->device == b->device;
 }
 
-uint64_t ms_whole_place(uint64_t bytes)
+uint64_t ms_recycled_place(uint64_t bytes)
 {
     return atomic_fetch_add(&next_place, (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN);
 }
 
-bool ms_whole_put(const struct ms_whole *whole)
+bool ms_recycled_put(const struct ms_recycled *whole)
 {
-    const struct ms_whole_key *key = &whole->key;
+    const struct ms_recycled_key *key = &whole->key;
 
     if (key->device < 0 || key->device >= MS_DEVICES_MAX)
         return false;
@@ -66,7 +66,7 @@ bool ms_whole_put(const struct ms_whole *whole)
     return entry != NULL;
 }
 
-static void remove_locked(struct entry *entry, struct ms_whole *whole_p)
+static void remove_locked(struct entry *entry, struct ms_recycled *whole_p)
 {
     struct entry **link = &keys[key_bucket(&entry->whole.key)];
 
@@ -83,7 +83,7 @@ static void remove_locked(struct entry *entry, struct ms_whole *whole_p)
     ms_records_drop(&records, entry);
 }
 
-bool ms_whole_take(const struct ms_whole_key *key, struct ms_whole *whole_p)
+bool ms_recycled_take(const struct ms_recycled_key *key, struct ms_recycled *whole_p)
 {
     ms_lock(&lock);
     struct entry *entry = keys[key_bucket(key)];
@@ -95,7 +95,7 @@ bool ms_whole_take(const struct ms_whole_key *key, struct ms_whole *whole_p)
     return entry != NULL;
 }
 
-bool ms_whole_evict(int device, struct ms_whole *whole_p)
+bool ms_recycled_evict(int device, struct ms_recycled *whole_p)
 {
     ms_lock(&lock);
     struct entry *entry = first;
@@ -107,7 +107,7 @@ bool ms_whole_evict(int device, struct ms_whole *whole_p)
     return entry != NULL;
 }
 
-bool ms_whole_has(uint64_t thing)
+bool ms_recycled_has(uint64_t thing)
 {
     ms_lock(&lock);
     struct entry *entry = things[mix(thing)];
@@ -117,7 +117,7 @@ bool ms_whole_has(uint64_t thing)
     return entry != NULL;
 }
 
-uint64_t ms_whole_bytes(int device)
+uint64_t ms_recycled_bytes(int device)
 {
     uint64_t bytes = 0;
 
@@ -129,23 +129,23 @@ uint64_t ms_whole_bytes(int device)
     return bytes;
 }
 
-bool ms_whole_hold(unsigned timeout_ms)
+bool ms_recycled_hold(unsigned timeout_ms)
 {
     return ms_lock_within(&lock, timeout_ms);
 }
 
-void ms_whole_each(void (*tell)(void *arg, const struct ms_whole *whole), void *arg)
+void ms_recycled_each(void (*tell)(void *arg, const struct ms_recycled *whole), void *arg)
 {
     for (struct entry *entry = first; entry; entry = entry->later)
         tell(arg, &entry->whole);
 }
 
-void ms_whole_let_go(void)
+void ms_recycled_let_go(void)
 {
     ms_unlock(&lock);
 }
 
-bool ms_whole_check(void)
+bool ms_recycled_check(void)
 {
     uint64_t bytes[MS_DEVICES_MAX] = {0};
     unsigned in_order = 0, in_keys = 0, in_things = 0;
@@ -166,7 +166,7 @@ bool ms_whole_check(void)
     return sound;
 }
 
-void ms_whole_reset(void)
+void ms_recycled_reset(void)
 {
     ms_lock_reset(&lock);
     memset(keys, 0, sizeof(keys));

@@ -12,40 +12,40 @@
 struct ms_gpu;
 
 /** What must be equal for one to stand for another. */
-struct ms_whole_key {
+struct ms_recycled_key {
     const struct ms_gpu *gpu; /* whose it is */
     uint64_t what;            /* the properties that it was asked for with, packed */
     uint64_t bytes;
     int device;
 };
 
-struct ms_whole {
-    struct ms_whole_key key;
+struct ms_recycled {
+    struct ms_recycled_key key;
     uint64_t thing;
     uint64_t place; /* stands for an address in the map of segments: no two that wait overlap */
 };
 
 /** A place for a thing of this size, of no other ever. */
-uint64_t ms_whole_place(uint64_t bytes);
+uint64_t ms_recycled_place(uint64_t bytes);
 /** Keep a thing. False if there is no memory to remember it by. */
-bool ms_whole_put(const struct ms_whole *whole);
+bool ms_recycled_put(const struct ms_recycled *whole);
 /** The one of this key that was put latest. */
-bool ms_whole_take(const struct ms_whole_key *key, struct ms_whole *whole_p);
+bool ms_recycled_take(const struct ms_recycled_key *key, struct ms_recycled *whole_p);
 /** Of a device, the one that was put first. */
-bool ms_whole_evict(int device, struct ms_whole *whole_p);
+bool ms_recycled_evict(int device, struct ms_recycled *whole_p);
 /** Whether the thing waits here: to the program it is gone. */
-bool ms_whole_has(uint64_t thing);
+bool ms_recycled_has(uint64_t thing);
 /** Bytes of a device that wait. */
-uint64_t ms_whole_bytes(int device);
-/** Nothing comes or goes until ms_whole_let_go, of the same thread; false if that is not to be had in
+uint64_t ms_recycled_bytes(int device);
+/** Nothing comes or goes until ms_recycled_let_go, of the same thread; false if that is not to be had in
  * `timeout_ms`. In between: each. */
-bool ms_whole_hold(unsigned timeout_ms);
-void ms_whole_each(void (*tell)(void *arg, const struct ms_whole *whole), void *arg);
-void ms_whole_let_go(void);
+bool ms_recycled_hold(unsigned timeout_ms);
+void ms_recycled_each(void (*tell)(void *arg, const struct ms_recycled *whole), void *arg);
+void ms_recycled_let_go(void);
 /** Invariant: the bytes of each device are those of its entries, and both lists hold the same ones. For
  * tests. */
-bool ms_whole_check(void);
+bool ms_recycled_check(void);
 /** In a fork child: nothing is here. */
-void ms_whole_reset(void);
+void ms_recycled_reset(void);
 
 #endif

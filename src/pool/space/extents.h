@@ -10,16 +10,16 @@
 
 #include "pool/space/records.h"
 
-enum { MS_RUN_ROWS = 32, MS_RUN_COLUMNS = 32 };
+enum { MS_EXTENT_ROWS = 32, MS_EXTENT_COLUMNS = 32 };
 
 struct ms_extents;
 
-/** Asked under the same lock; none calls the vendor. Of a run: only of one in a range (records.h). */
+/** Asked under the same lock; none calls the vendor. Of an extent: only of one in a range (records.h). */
 struct ms_extent_rules {
-    /** Whether a block of `bytes` may be taken of the free run. */
-    bool (*suits)(const struct ms_run *run, uint64_t bytes);
-    /** The run is a block from now on. */
-    void (*used)(struct ms_run *run);
+    /** Whether a block of `bytes` may be taken of the free extent. */
+    bool (*suits)(const struct ms_extent *extent, uint64_t bytes);
+    /** The extent is a block from now on. */
+    void (*used)(struct ms_extent *extent);
     /** The segment is vacant no more. */
     void (*opened)(struct ms_segment *segment);
     /** The longest vacant segment that may be carved for `bytes`. */
@@ -38,18 +38,18 @@ struct ms_extents {
     struct ms_segment *segments; /* all */
     /* Chunks. */
     uint32_t rows;
-    uint32_t columns[MS_RUN_ROWS];
-    struct ms_run *bins[MS_RUN_ROWS][MS_RUN_COLUMNS];
+    uint32_t columns[MS_EXTENT_ROWS];
+    struct ms_extent *bins[MS_EXTENT_ROWS][MS_EXTENT_COLUMNS];
     uint64_t run_free_bytes, run_free_count, chunk_bytes;
     /* Spans with room, by class. */
-    struct ms_run *spans[MS_CLASSES];
+    struct ms_extent *spans[MS_CLASSES];
     uint32_t span_count[MS_CLASSES];
 };
 
 /** What a request comes to. */
 struct ms_request {
     uint64_t requested, granted;
-    uint64_t align;       /* of a run of its own */
+    uint64_t align;       /* of an extent of its own */
     uint32_t class_index; /* MS_NO_CLASS: that */
     bool single;          /* has to be a segment of its own */
     bool large;           /* is one where it is new, but may come out of another */
@@ -62,60 +62,62 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
 void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot);
 
 /* run.c */
-/** What a run would be taken of, a free run or what is vacant, and how long that is; all 0 without either. It
- * holds until the lock is let go. */
+/** What an extent would be taken of, a free extent or what is vacant, and how long that is; all 0 without
+ * either. It holds until the lock is let go. */
 struct ms_fit {
-    struct ms_run *run;
+    struct ms_extent *extent;
     struct ms_segment *vacant;
     uint64_t bytes;
 };
-struct ms_fit ms_run_fit(struct ms_extents *extents, uint64_t bytes, uint64_t align);
-struct ms_run *ms_run_take_fit(struct ms_extents *extents, const struct ms_fit *fit, uint64_t bytes,
-                               uint64_t align);
-/** A used run of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or from
- * what is vacant and may be carved; NULL if neither has room. */
-struct ms_run *ms_run_take(struct ms_extents *extents, uint64_t bytes, uint64_t align);
+struct ms_fit ms_extent_fit(struct ms_extents *extents, uint64_t bytes, uint64_t align);
+struct ms_extent *ms_extent_take_fit(struct ms_extents *extents, const struct ms_fit *fit, uint64_t bytes,
+                                     uint64_t align);
+/** A used extent of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or
+ * from what is vacant and may be carved; NULL if neither has room. */
+struct ms_extent *ms_extent_take(struct ms_extents *extents, uint64_t bytes, uint64_t align);
 /** ... the slot of a request's. */
-struct ms_slot *ms_run_take_for(struct ms_extents *extents, const struct ms_request *request);
+struct ms_slot *ms_extent_take_for(struct ms_extents *extents, const struct ms_request *request);
 /** ... of what is free in [begin, end) of a chunk, from the first byte that is; NULL if there is no room. */
-struct ms_run *ms_run_take_within(struct ms_extents *extents, struct ms_segment *segment, uint64_t begin,
-                                  uint64_t end, uint64_t bytes);
+struct ms_extent *ms_extent_take_within(struct ms_extents *extents, struct ms_segment *segment,
+                                        uint64_t begin, uint64_t end, uint64_t bytes);
 /** Back to its chunk; a chunk that has become empty is vacant. */
-void ms_run_put(struct ms_extents *extents, struct ms_run *run);
-/** Hints: what ms_run_put of a slot's run will look at is on its way from memory, the first some blocks
- * before the second, which looks at the run itself. */
-void ms_run_fetch(const struct ms_slot *slot);
-void ms_run_fetch_neighbours(const struct ms_run *run);
+void ms_extent_put(struct ms_extents *extents, struct ms_extent *extent);
+/** Hints: what ms_extent_put of a slot's run will look at is on its way from memory, the first some blocks
+ * before the second, which looks at the extent itself. */
+void ms_extent_fetch(const struct ms_slot *slot);
+void ms_extent_fetch_neighbours(const struct ms_extent *extent);
 /** A vacant segment becomes a chunk. False without memory for tables. */
-bool ms_run_open(struct ms_extents *extents, struct ms_segment *segment);
-/** Behind ms_run_open and what was to be taken there: a chunk of which nothing was taken is vacant again. */
-void ms_run_close(struct ms_extents *extents, struct ms_segment *segment);
-/** A run of a context that is gone: none of its blocks is live any more, and its record is another's. */
-void ms_run_forget(struct ms_run *run);
-uint64_t ms_run_largest(const struct ms_extents *extents);
-/** The run that an address of a chunk lies in, if it is in use. Without a lock. */
-struct ms_run *ms_run_at(const struct ms_segment *segment, uint64_t address);
-/** Of a free run the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest stays
- * free. Longer than that, or NULL, without memory for tables. */
-struct ms_run *ms_run_hold(struct ms_extents *extents, struct ms_run *run, uint64_t begin, uint64_t bytes);
+bool ms_extent_open(struct ms_extents *extents, struct ms_segment *segment);
+/** Behind ms_extent_open and what was to be taken there: a chunk of which nothing was taken is vacant
+ * again. */
+void ms_extent_close(struct ms_extents *extents, struct ms_segment *segment);
+/** An extent of a context that is gone: none of its blocks is live any more, and its record is another's. */
+void ms_extent_forget(struct ms_extent *extent);
+uint64_t ms_extent_largest(const struct ms_extents *extents);
+/** The extent that an address of a chunk lies in, if it is in use. Without a lock. */
+struct ms_extent *ms_extent_at(const struct ms_segment *segment, uint64_t address);
+/** Of a free extent the part at [begin, begin + bytes): neither free nor in use, and in no bin; the rest
+ * stays free. Longer than that, or NULL, without memory for tables. */
+struct ms_extent *ms_extent_hold(struct ms_extents *extents, struct ms_extent *extent, uint64_t begin,
+                                 uint64_t bytes);
 /** ... and it is free again, together with what is free beside it. */
-void ms_run_join(struct ms_extents *extents, struct ms_run *run);
+void ms_extent_merge(struct ms_extents *extents, struct ms_extent *extent);
 /** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
-struct ms_run *ms_run_cut(struct ms_run *run, uint64_t bytes);
+struct ms_extent *ms_extent_cut(struct ms_extent *extent, uint64_t bytes);
 
 /* single.c */
 void ms_vacant_put(struct ms_extents *extents, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_extents *extents, struct ms_segment *segment);
-/** A vacant segment that may be carved for a run. */
+/** A vacant segment that may be carved for an extent. */
 struct ms_segment *ms_vacant_for_run(struct ms_extents *extents, uint64_t bytes);
 /** A block that is a whole segment, if one is vacant that fits. */
-struct ms_slot *ms_single_take(struct ms_extents *extents, uint64_t bytes);
-/** A large block that need not be a whole segment; `fit`: as ms_run_fit says. */
+struct ms_slot *ms_dedicated_take(struct ms_extents *extents, uint64_t bytes);
+/** A large block that need not be a whole segment; `fit`: as ms_extent_fit says. */
 struct ms_slot *ms_large_take(struct ms_extents *extents, const struct ms_fit *fit,
                               const struct ms_request *request);
 /** ... of this very segment, which is vacant. */
-struct ms_slot *ms_single_open(struct ms_extents *extents, struct ms_segment *segment);
-void ms_single_put(struct ms_extents *extents, struct ms_run *run);
+struct ms_slot *ms_dedicated_open(struct ms_extents *extents, struct ms_segment *segment);
+void ms_dedicated_put(struct ms_extents *extents, struct ms_extent *extent);
 
 /** A life of the heap is over: no segment is there any more. */
 static inline void ms_extents_clear(struct ms_extents *extents)

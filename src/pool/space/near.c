@@ -1,7 +1,7 @@
 /* near.c - the short way from an address to its slot.
  *
- * The page map leads to a slot over a segment, its units and a run, each of which is known only when the one
- * before it has arrived from memory. So the slots of blocks that are live are kept in a table by their
+ * The page map leads to a slot over a segment, its units and an extent, each of which is known only when the
+ * one before it has arrived from memory. So the slots of blocks that are live are kept in a table by their
  * addresses as well, five to a cache line. It is written without a lock and may forget: two threads may write
  * one place, a line may be full. Where nothing is found the long way is gone, and whatever is found is held
  * against the page map and the slot itself.
@@ -23,18 +23,18 @@ enum {
     GROWTH_BITS = 2,
     LOOK_EVERY = 64,
     LOOKED_AT = 16,
-    FULL = LOOKED_AT * MS_NEAR_WAYS / 5 * 4
+    FULL = LOOKED_AT * MS_ADDRESS_CACHE_WAYS / 5 * 4
 };
 
-static struct ms_near_set first[1 << FIRST_BITS];
+static struct ms_address_cache_set first[1 << FIRST_BITS];
 /* (A sum, since an address may be added to where it is not known yet.) */
-_Atomic uintptr_t ms_near = (uintptr_t)first + (64 - FIRST_BITS);
+_Atomic uintptr_t ms_address_cache = (uintptr_t)first + (64 - FIRST_BITS);
 static _Atomic uint32_t crowded;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
 static unsigned bits_of(uintptr_t table)
 {
-    return 64 - (unsigned)(table & MS_NEAR_SHIFT);
+    return 64 - (unsigned)(table & MS_ADDRESS_CACHE_SHIFT);
 }
 
 /* Instead of `old`, unless another thread was first. */
@@ -44,10 +44,10 @@ static MS_NOINLINE void grow(uintptr_t old)
     if (bits > MOST_BITS)
         bits = MOST_BITS;
     ms_lock(&lock);
-    if (atomic_load_explicit(&ms_near, memory_order_relaxed) == old) {
+    if (atomic_load_explicit(&ms_address_cache, memory_order_relaxed) == old) {
         uintptr_t sets = (uintptr_t)ms_arena_alloc(((size_t)1 << bits) * sizeof first[0]);
         if (sets)
-            atomic_store_explicit(&ms_near, sets | (64 - bits), memory_order_release);
+            atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_release);
     }
     ms_unlock(&lock);
 }
@@ -60,31 +60,32 @@ static MS_NOINLINE void look_around(uintptr_t table, uint64_t hash)
         return;
     uint64_t number = hash >> (64 - bits);
     for (uint64_t i = 0; i < LOOKED_AT; i++) {
-        const struct ms_near_set *set =
-            ms_near_set_of(table, 0) + ((number + i) & (((uint64_t)1 << bits) - 1));
-        for (unsigned way = 0; way < MS_NEAR_WAYS; way++)
+        const struct ms_address_cache_set *set =
+            ms_address_cache_set_of(table, 0) + ((number + i) & (((uint64_t)1 << bits) - 1));
+        for (unsigned way = 0; way < MS_ADDRESS_CACHE_WAYS; way++)
             used += atomic_load_explicit(&set->entries[way], memory_order_relaxed) != 0;
     }
     if (used >= FULL)
         grow(table);
 }
 
-void ms_near_note_somewhere(uintptr_t table, uint64_t hash, const struct ms_slot *slot, uint32_t ticket)
+void ms_address_cache_note_somewhere(uintptr_t table, uint64_t hash, const struct ms_slot *slot,
+                                     uint32_t record_id)
 {
-    struct ms_near_set *set = ms_near_set_of(table, hash);
+    struct ms_address_cache_set *set = ms_address_cache_set_of(table, hash);
     unsigned way = 1;
-    while (way < MS_NEAR_WAYS && atomic_load_explicit(&set->entries[way], memory_order_relaxed))
+    while (way < MS_ADDRESS_CACHE_WAYS && atomic_load_explicit(&set->entries[way], memory_order_relaxed))
         way++;
-    if (MS_UNLIKELY(way == MS_NEAR_WAYS)) {
-        way = (unsigned)(hash >> 17) % MS_NEAR_WAYS;
+    if (MS_UNLIKELY(way == MS_ADDRESS_CACHE_WAYS)) {
+        way = (unsigned)(hash >> 17) % MS_ADDRESS_CACHE_WAYS;
         look_around(table, hash);
     }
-    ms_near_set(set, way, hash, slot, ticket);
+    ms_address_cache_set(set, way, hash, slot, record_id);
 }
 
-void ms_near_reset(void)
+void ms_address_cache_reset(void)
 {
     ms_lock_reset(&lock);
     memset((void *)first, 0, sizeof first);
-    atomic_store_explicit(&ms_near, (uintptr_t)first + (64 - FIRST_BITS), memory_order_relaxed);
+    atomic_store_explicit(&ms_address_cache, (uintptr_t)first + (64 - FIRST_BITS), memory_order_relaxed);
 }

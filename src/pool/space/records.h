@@ -1,9 +1,9 @@
-/* records.h - what the pool knows of bytes: segments, the runs they are carved into, and slots, one for each
- * block.
+/* records.h - what the pool knows of bytes: segments, the extents they are carved into, and slots, one for
+ * each block.
  *
  * Floor 2, for src/pool/ and its tests alone; knows no GPU and no streams. Whose lock a record is under says
  * its heap. Records are never given back to the system and keep their type, so that who reads one without a
- * lock reads something old at worst, and finds out by the stamp. */
+ * lock reads something old at worst, and finds out by the state word. */
 #ifndef MS_POOL_SPACE_RECORDS_H
 #define MS_POOL_SPACE_RECORDS_H
 
@@ -17,7 +17,7 @@
 
 struct ms_backing;
 struct ms_heap;
-struct ms_run;
+struct ms_extent;
 
 #define MS_PAGE_BYTES      (2 * MS_MIB)  /* of the page map, and the vendor's own */
 #define MS_UNIT_BYTES      (64 * MS_KIB) /* what is carved from a chunk has at least this size */
@@ -30,13 +30,13 @@ enum {
     MS_NO_CLASS = 255
 };
 
-/** A state is in the low bits of a slot's stamp; above it the serial number of the block. */
+/** A state is in the low bits of a slot's state word; above it the serial number of the block. */
 enum ms_slot_state {
-    MS_SLOT_FREE,  /* in no magazine: in its span's bitmap, or not carved */
-    MS_SLOT_READY, /* in a magazine, or on its way out of one; may be handed out */
-    MS_SLOT_LIMBO, /* in a magazine or a bag, with an epoch (or ready since, see ms_lease_settle) */
+    MS_SLOT_FREE,    /* in no magazine: in its span's bitmap, or not carved */
+    MS_SLOT_READY,   /* in a magazine, or on its way out of one; may be handed out */
+    MS_SLOT_PENDING, /* in a magazine or a batch, with an epoch (or ready since, see ms_tcache_settle) */
     MS_SLOT_LIVE,
-    MS_SLOT_DYING, /* between the halves of a free */
+    MS_SLOT_RETIRING, /* between the halves of a free */
     MS_SLOT_PINNED
 };
 #define MS_STATE_BITS 3
@@ -44,14 +44,14 @@ enum ms_slot_state {
 
 /** One block, live or not. */
 struct ms_slot {
-    _Atomic uint64_t stamp;
+    _Atomic uint64_t state_word;
     _Atomic uint64_t requested; /* of a live block; who looks one up reads it as it may be reused */
-    struct ms_run *run;
+    struct ms_extent *extent;
     uint32_t index;
-    _Atomic uint32_t ticket;
+    _Atomic uint32_t record_id;
 };
 
-/** What a run of a range is that no memory of the heap's lies in: see backing.h. */
+/** What an extent of a range is that no memory of the heap's lies in: see backing.h. */
 enum ms_vacuum {
     MS_VACUUM_NONE,
     MS_VACUUM_HOLE,
@@ -61,7 +61,7 @@ enum ms_vacuum {
 
 /** Memory that lies together: free in a chunk, a span of slots, or one block. A request and a free touch the
  * first cache line alone. */
-struct ms_run {
+struct ms_extent {
     struct ms_segment *segment;
     _Atomic uint64_t address; /* these two are read without a lock; the rest is steady while a block lives */
     _Atomic uint32_t steps;   /* of 512 bytes */
@@ -76,27 +76,27 @@ struct ms_run {
         uint64_t reciprocal;    /* of slot_bytes / 512, 32 bits of fraction */
         uint32_t used, order;   /* order: of the array of slots */
     } span;
-    struct ms_run *before, *after;  /* in the segment */
-    struct ms_run *next, *previous; /* in the list of a bin, or of spans of the class that have room */
-    uint64_t map[16];               /* free slots of a span */
+    struct ms_extent *before, *after;  /* in the segment */
+    struct ms_extent *next, *previous; /* in the list of a bin, or of spans of the class that have room */
+    uint64_t map[16];                  /* free slots of a span */
 } MS_CACHELINE;
 
-/** The run in use that begins in 64 KiB of a chunk, or NULL. */
-typedef struct ms_run *_Atomic ms_unit;
+/** The extent in use that begins in 64 KiB of a chunk, or NULL. */
+typedef struct ms_extent *_Atomic ms_unit;
 
 /** NONE: on its way to or from the vendor or another heap, or to be given back: no request may have it. FREE:
  * vacant, for whoever finds it. The others are in use. */
-enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_SINGLE };
+enum ms_segment_use { MS_SEGMENT_NONE, MS_SEGMENT_FREE, MS_SEGMENT_CHUNK, MS_SEGMENT_DEDICATED };
 
 /** One allocation of the vendor's. */
 struct ms_segment {
     struct ms_heap *heap;
     uint64_t address, bytes;
-    uint64_t base, base_bytes; /* of a flow's: what the vendor gave, of which this is the pages */
+    uint64_t base, base_bytes; /* of a stream arena's: what the vendor gave, of which this is the pages */
     ms_unit *_Atomic units;    /* of a chunk; see units.h */
     uint32_t unit_order;
     _Atomic uint32_t use; /* enum ms_segment_use */
-    struct ms_run *first;
+    struct ms_extent *first;
     struct ms_backing *backing; /* it is a range of addresses with handles mapped into it */
     bool permanent;             /* PREALLOC */
     bool captured;              /* a graph may know its addresses */
@@ -167,76 +167,77 @@ static inline uint64_t ms_slab_bytes(uint32_t class_index)
 
 static inline enum ms_slot_state ms_slot_state(const struct ms_slot *slot)
 {
-    return (enum ms_slot_state)(atomic_load_explicit(&slot->stamp, memory_order_relaxed) & MS_STATE_MASK);
+    return (enum ms_slot_state)(atomic_load_explicit(&slot->state_word, memory_order_relaxed) &
+                                MS_STATE_MASK);
 }
 
 static inline void ms_slot_set(struct ms_slot *slot, enum ms_slot_state state)
 {
-    uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_relaxed);
-    atomic_store_explicit(&slot->stamp, (stamp & ~MS_STATE_MASK) | state, memory_order_release);
+    uint64_t state_word = atomic_load_explicit(&slot->state_word, memory_order_relaxed);
+    atomic_store_explicit(&slot->state_word, (state_word & ~MS_STATE_MASK) | state, memory_order_release);
 }
 
-static inline uint64_t ms_run_address(const struct ms_run *run)
+static inline uint64_t ms_extent_address(const struct ms_extent *extent)
 {
-    return atomic_load_explicit(&run->address, memory_order_relaxed);
+    return atomic_load_explicit(&extent->address, memory_order_relaxed);
 }
 
-static inline uint64_t ms_run_bytes(const struct ms_run *run)
+static inline uint64_t ms_extent_bytes(const struct ms_extent *extent)
 {
-    return (uint64_t)atomic_load_explicit(&run->steps, memory_order_relaxed) * MS_STEP_BYTES;
+    return (uint64_t)atomic_load_explicit(&extent->steps, memory_order_relaxed) * MS_STEP_BYTES;
 }
 
-static inline void ms_run_set(struct ms_run *run, uint64_t address, uint64_t bytes)
+static inline void ms_extent_set(struct ms_extent *extent, uint64_t address, uint64_t bytes)
 {
-    atomic_store_explicit(&run->address, address, memory_order_relaxed);
-    atomic_store_explicit(&run->steps, (uint32_t)(bytes / MS_STEP_BYTES), memory_order_relaxed);
+    atomic_store_explicit(&extent->address, address, memory_order_relaxed);
+    atomic_store_explicit(&extent->steps, (uint32_t)(bytes / MS_STEP_BYTES), memory_order_relaxed);
 }
 
-/* Address and number in one word: who looks a block up reads them without a lock, perhaps of a run that
+/* Address and number in one word: who looks a block up reads them without a lock, perhaps of an extent that
  * becomes another's just then, and must not take the one's number for the other's. */
 enum { MS_SPAN_COUNT_SHIFT = 48 };
 
-static inline void ms_span_set_slots(struct ms_run *run, struct ms_slot *slots, uint32_t count)
+static inline void ms_span_set_slots(struct ms_extent *extent, struct ms_slot *slots, uint32_t count)
 {
-    atomic_store_explicit(&run->span.slots, (uintptr_t)slots | (uint64_t)count << MS_SPAN_COUNT_SHIFT,
+    atomic_store_explicit(&extent->span.slots, (uintptr_t)slots | (uint64_t)count << MS_SPAN_COUNT_SHIFT,
                           memory_order_release);
 }
 
-/** NULL and 0 of a run that is no span any more. */
-static inline struct ms_slot *ms_span_slots(const struct ms_run *run, uint32_t *count_p)
+/** NULL and 0 of an extent that is no span any more. */
+static inline struct ms_slot *ms_span_slots(const struct ms_extent *extent, uint32_t *count_p)
 {
-    uint64_t slots = atomic_load_explicit(&run->span.slots, memory_order_acquire);
+    uint64_t slots = atomic_load_explicit(&extent->span.slots, memory_order_acquire);
     *count_p = (uint32_t)(slots >> MS_SPAN_COUNT_SHIFT);
     return (struct ms_slot *)(uintptr_t)(slots & (((uint64_t)1 << MS_SPAN_COUNT_SHIFT) - 1));
 }
 
-static inline uint32_t ms_run_slot_count(const struct ms_run *run)
+static inline uint32_t ms_extent_slot_count(const struct ms_extent *extent)
 {
     uint32_t count = 1;
-    if (run->class_index != MS_NO_CLASS)
-        ms_span_slots(run, &count);
+    if (extent->class_index != MS_NO_CLASS)
+        ms_span_slots(extent, &count);
     return count;
 }
 
-static inline struct ms_slot *ms_run_slot(struct ms_run *run, uint32_t index)
+static inline struct ms_slot *ms_extent_slot(struct ms_extent *extent, uint32_t index)
 {
     uint32_t count;
-    return run->class_index == MS_NO_CLASS ? &run->only : &ms_span_slots(run, &count)[index];
+    return extent->class_index == MS_NO_CLASS ? &extent->only : &ms_span_slots(extent, &count)[index];
 }
 
-/** A run becomes one block, for whoever took it. */
-static inline void ms_run_make_block(struct ms_run *run)
+/** An extent becomes one block, for whoever took it. */
+static inline void ms_extent_make_block(struct ms_extent *extent)
 {
-    run->class_index = MS_NO_CLASS;
-    run->slot_bytes = ms_run_bytes(run);
-    run->only.run = run;
-    run->only.index = 0;
-    atomic_store_explicit(&run->only.stamp, MS_SLOT_READY, memory_order_relaxed);
+    extent->class_index = MS_NO_CLASS;
+    extent->slot_bytes = ms_extent_bytes(extent);
+    extent->only.extent = extent;
+    extent->only.index = 0;
+    atomic_store_explicit(&extent->only.state_word, MS_SLOT_READY, memory_order_relaxed);
 }
 
 static inline uint64_t ms_slot_address(const struct ms_slot *slot)
 {
-    return ms_run_address(slot->run) + slot->index * slot->run->slot_bytes;
+    return ms_extent_address(slot->extent) + slot->index * slot->extent->slot_bytes;
 }
 
 #endif

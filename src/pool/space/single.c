@@ -82,12 +82,12 @@ static struct ms_slot *take(struct ms_extents *extents, uint64_t bytes, uint64_t
     uint32_t at = first_of(extents, bytes);
     if (at == extents->vacant_count || extents->vacant[at]->bytes - bytes > waste)
         return NULL;
-    return ms_single_open(extents, extents->vacant[at]);
+    return ms_dedicated_open(extents, extents->vacant[at]);
 }
 
-struct ms_slot *ms_single_take(struct ms_extents *extents, uint64_t bytes)
+struct ms_slot *ms_dedicated_take(struct ms_extents *extents, uint64_t bytes)
 {
-    return take(extents, bytes, bytes / MS_SINGLE_WASTE_SHARE);
+    return take(extents, bytes, bytes / MS_DEDICATED_WASTE_SHARE);
 }
 
 struct ms_slot *ms_large_take(struct ms_extents *extents, const struct ms_fit *fit,
@@ -95,31 +95,31 @@ struct ms_slot *ms_large_take(struct ms_extents *extents, const struct ms_fit *f
 {
     uint64_t bytes = request->granted;
     struct ms_slot *slot = take(extents, bytes, 0);
-    struct ms_run *run = slot ? NULL : ms_run_take_fit(extents, fit, bytes, request->align);
-    if (run)
-        return &run->only;
-    return slot ? slot : ms_single_take(extents, bytes);
+    struct ms_extent *extent = slot ? NULL : ms_extent_take_fit(extents, fit, bytes, request->align);
+    if (extent)
+        return &extent->only;
+    return slot ? slot : ms_dedicated_take(extents, bytes);
 }
 
-struct ms_slot *ms_single_open(struct ms_extents *extents, struct ms_segment *segment)
+struct ms_slot *ms_dedicated_open(struct ms_extents *extents, struct ms_segment *segment)
 {
-    struct ms_run *run = ms_table_run();
-    if (!run)
+    struct ms_extent *extent = ms_table_run();
+    if (!extent)
         return NULL;
     ms_vacant_remove(extents, segment);
-    run->segment = segment;
-    ms_run_set(run, segment->address, segment->bytes);
-    ms_run_make_block(run);
-    segment->first = run;
-    atomic_store_explicit(&segment->use, MS_SEGMENT_SINGLE, memory_order_release);
-    return &run->only;
+    extent->segment = segment;
+    ms_extent_set(extent, segment->address, segment->bytes);
+    ms_extent_make_block(extent);
+    segment->first = extent;
+    atomic_store_explicit(&segment->use, MS_SEGMENT_DEDICATED, memory_order_release);
+    return &extent->only;
 }
 
-void ms_single_put(struct ms_extents *extents, struct ms_run *run)
+void ms_dedicated_put(struct ms_extents *extents, struct ms_extent *extent)
 {
-    struct ms_segment *segment = run->segment;
+    struct ms_segment *segment = extent->segment;
     segment->first = NULL;
-    ms_table_drop_run(run);
+    ms_table_drop_run(extent);
     ms_vacant_put(extents, segment);
 }
 

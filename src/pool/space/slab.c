@@ -1,7 +1,7 @@
 /* slab.c - blocks of up to 64 KiB: fixed classes, in spans.
  *
- * A span is a run that is cut into slots of one class; it is taken from a chunk and goes back as soon as it
- * is empty. The first spans of a class are small and later ones larger, so that a class of which a program
+ * A span is an extent that is cut into slots of one class; it is taken from a chunk and goes back as soon as
+ * it is empty. The first spans of a class are small and later ones larger, so that a class of which a program
  * has three blocks does not hold a megabyte. Classes are 512 bytes apart up to 4 KiB and then an eighth of a
  * power of two: a ninth is lost at most. Heap's lock held throughout. */
 #include "config.h"
@@ -27,9 +27,9 @@ static uint32_t slots_of_next_span(const struct ms_extents *extents, uint32_t cl
     return (uint32_t)(wanted > most ? most : wanted);
 }
 
-static void list(struct ms_extents *extents, struct ms_run *span)
+static void list(struct ms_extents *extents, struct ms_extent *span)
 {
-    struct ms_run **head = &extents->spans[span->class_index];
+    struct ms_extent **head = &extents->spans[span->class_index];
     span->previous = NULL;
     span->next = *head;
     if (*head)
@@ -38,7 +38,7 @@ static void list(struct ms_extents *extents, struct ms_run *span)
     span->listed = true;
 }
 
-static void unlist(struct ms_extents *extents, struct ms_run *span)
+static void unlist(struct ms_extents *extents, struct ms_extent *span)
 {
     if (span->previous)
         span->previous->next = span->next;
@@ -50,20 +50,20 @@ static void unlist(struct ms_extents *extents, struct ms_run *span)
     span->listed = false;
 }
 
-static struct ms_run *new_span(struct ms_extents *extents, uint32_t class_index)
+static struct ms_extent *new_span(struct ms_extents *extents, uint32_t class_index)
 {
     uint64_t slot_bytes = ms_slab_bytes(class_index);
     uint32_t fewest = (uint32_t)((MS_UNIT_BYTES + slot_bytes - 1) / slot_bytes);
     uint32_t count = slots_of_next_span(extents, class_index, fewest), order;
-    struct ms_run *span = ms_run_take(extents, count * slot_bytes, MS_STEP_BYTES);
+    struct ms_extent *span = ms_extent_take(extents, count * slot_bytes, MS_STEP_BYTES);
     if (!span && count > fewest)
-        span = ms_run_take(extents, (count = fewest) * slot_bytes,
-                           MS_STEP_BYTES); /* what is left between others */
+        span = ms_extent_take(extents, (count = fewest) * slot_bytes,
+                              MS_STEP_BYTES); /* what is left between others */
     if (!span)
         return NULL;
     struct ms_slot *slots = ms_table_array(MS_ARRAY_SLOTS, count * sizeof(*slots), &order);
     if (!slots) {
-        ms_run_put(extents, span);
+        ms_extent_put(extents, span);
         return NULL;
     }
     span->span.order = order;
@@ -74,7 +74,7 @@ static struct ms_run *new_span(struct ms_extents *extents, uint32_t class_index)
     span->span.used = 0;
     memset(span->map, 0, sizeof(span->map));
     for (uint32_t i = 0; i < count; i++) {
-        slots[i].run = span;
+        slots[i].extent = span;
         slots[i].index = i;
         span->map[i / 64] |= (uint64_t)1 << i % 64;
     }
@@ -84,7 +84,7 @@ static struct ms_run *new_span(struct ms_extents *extents, uint32_t class_index)
     return span;
 }
 
-static uint32_t take_of(struct ms_extents *extents, struct ms_run *span, struct ms_slot **items,
+static uint32_t take_of(struct ms_extents *extents, struct ms_extent *span, struct ms_slot **items,
                         uint32_t count)
 {
     uint32_t taken = 0, slot_count;
@@ -107,7 +107,7 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
                       uint32_t count)
 {
     uint32_t taken = 0;
-    struct ms_run *span = extents->spans[class_index];
+    struct ms_extent *span = extents->spans[class_index];
     if (!span)
         span = new_span(extents, class_index);
     for (; span && taken < count; span = extents->spans[class_index])
@@ -117,7 +117,7 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
 
 void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot)
 {
-    struct ms_run *span = slot->run;
+    struct ms_extent *span = slot->extent;
     ms_slot_set(slot, MS_SLOT_FREE);
     span->map[slot->index / 64] |= (uint64_t)1 << slot->index % 64;
     span->span.used--;
@@ -131,5 +131,5 @@ void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot)
     struct ms_slot *slots = ms_span_slots(span, &count);
     ms_span_set_slots(span, NULL, 0);
     ms_table_drop_array(MS_ARRAY_SLOTS, slots, span->span.order);
-    ms_run_put(extents, span);
+    ms_extent_put(extents, span);
 }

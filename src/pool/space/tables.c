@@ -23,33 +23,33 @@ struct array {
 /* The link of a dropped record is a word of it that nobody reads without a lock. */
 static struct {
     struct ms_lock lock;
-    struct ms_records runs, segments;
+    struct ms_records extents, segments;
     struct array *arrays[MS_ARRAY_KINDS][ORDERS];
     _Atomic uint64_t serial;
 } tables = {.lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES),
-            .runs = MS_RECORDS(struct ms_run, next, BATCH),
+            .extents = MS_RECORDS(struct ms_extent, next, BATCH),
             .segments = MS_RECORDS(struct ms_segment, next, BATCH),
             .serial = 1};
 
-struct ms_run *ms_table_run(void)
+struct ms_extent *ms_table_run(void)
 {
     ms_lock(&tables.lock);
-    struct ms_run *run = ms_records_take(&tables.runs);
+    struct ms_extent *extent = ms_records_take(&tables.extents);
     ms_unlock(&tables.lock);
-    if (run) {
-        run->before = run->after = run->next = run->previous = NULL;
-        run->free = run->listed = false;
-        run->class_index = MS_NO_CLASS;
+    if (extent) {
+        extent->before = extent->after = extent->next = extent->previous = NULL;
+        extent->free = extent->listed = false;
+        extent->class_index = MS_NO_CLASS;
     }
-    return run;
+    return extent;
 }
 
-void ms_table_drop_run(struct ms_run *run)
+void ms_table_drop_run(struct ms_extent *extent)
 {
-    ms_run_set(run, 0, 0);
-    atomic_store_explicit(&run->only.stamp, MS_SLOT_FREE, memory_order_relaxed);
+    ms_extent_set(extent, 0, 0);
+    atomic_store_explicit(&extent->only.state_word, MS_SLOT_FREE, memory_order_relaxed);
     ms_lock(&tables.lock);
-    ms_records_drop(&tables.runs, run);
+    ms_records_drop(&tables.extents, extent);
     ms_unlock(&tables.lock);
 }
 
@@ -126,7 +126,7 @@ uint64_t ms_table_serials(uint64_t count)
 void ms_table_reset(void)
 {
     ms_lock_reset(&tables.lock);
-    tables.runs.spare = NULL;
+    tables.extents.spare = NULL;
     tables.segments.spare = NULL;
     memset(tables.arrays, 0, sizeof(tables.arrays));
 }

@@ -8,17 +8,17 @@
 
 #include <stdint.h>
 
-struct ms_run;
+struct ms_extent;
 struct ms_segment;
 
 enum ms_array_kind {
-    MS_ARRAY_SLOTS, /* slots of a span: left as they were, so that each still leads to a run */
+    MS_ARRAY_SLOTS, /* slots of a span: left as they were, so that each still leads to an extent */
     MS_ARRAY_UNITS, /* of a chunk, and the bits before them (units.h): given back with nothing in them */
     MS_ARRAY_OWN,   /* read under its owner's lock alone */
     MS_ARRAY_KINDS
 };
-struct ms_run *ms_table_run(void);
-void ms_table_drop_run(struct ms_run *run);
+struct ms_extent *ms_table_run(void);
+void ms_table_drop_run(struct ms_extent *extent);
 struct ms_segment *ms_table_segment(void);
 void ms_table_drop_segment(struct ms_segment *segment);
 /** An array of at least `bytes`, zeroed but for slots and units; `order_p` goes back with it. */

@@ -1,4 +1,4 @@
-/* units.h - from an address in a chunk to the run in use that it lies in.
+/* units.h - from an address in a chunk to the extent in use that it lies in.
  *
  * Floor 2, for src/pool/ and its tests alone; knows no GPU and no streams. A chunk is so many units of 64
  * KiB. What is in use is at least a unit long, so at most one such run begins in each: that is the unit's
@@ -28,29 +28,29 @@ static inline uint64_t ms_units_bit(uint64_t unit)
     return (uint64_t)1 << unit % MS_UNITS_OF_WORD;
 }
 
-/** The entry of the unit in which a run of a chunk begins. Heap's lock held. */
-static inline ms_unit *ms_units_of(const struct ms_run *run, uint64_t *unit_p)
+/** The entry of the unit in which an extent of a chunk begins. Heap's lock held. */
+static inline ms_unit *ms_units_of(const struct ms_extent *extent, uint64_t *unit_p)
 {
-    const struct ms_segment *segment = run->segment;
-    *unit_p = (ms_run_address(run) - segment->address) / MS_UNIT_BYTES;
+    const struct ms_segment *segment = extent->segment;
+    *unit_p = (ms_extent_address(extent) - segment->address) / MS_UNIT_BYTES;
     return atomic_load_explicit(&segment->units, memory_order_relaxed);
 }
 
-/** A run of a chunk is in use from now on; and no more. */
-static inline void ms_units_set(struct ms_run *run)
+/** An extent of a chunk is in use from now on; and no more. */
+static inline void ms_units_set(struct ms_extent *extent)
 {
     uint64_t unit;
-    ms_unit *units = ms_units_of(run, &unit);
+    ms_unit *units = ms_units_of(extent, &unit);
     _Atomic uint64_t *word = ms_units_word(units, unit);
-    atomic_store_explicit(&units[unit], run, memory_order_release);
+    atomic_store_explicit(&units[unit], extent, memory_order_release);
     atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) | ms_units_bit(unit),
                           memory_order_release);
 }
 
-static inline void ms_units_clear(const struct ms_run *run)
+static inline void ms_units_clear(const struct ms_extent *extent)
 {
     uint64_t unit;
-    ms_unit *units = ms_units_of(run, &unit);
+    ms_unit *units = ms_units_of(extent, &unit);
     _Atomic uint64_t *word = ms_units_word(units, unit);
     atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) & ~ms_units_bit(unit),
                           memory_order_release);
@@ -58,7 +58,7 @@ static inline void ms_units_clear(const struct ms_run *run)
 }
 
 /** What begins in the unit or last before it; NULL: nothing. No lock. */
-static inline struct ms_run *ms_units_last(ms_unit *units, uint64_t unit)
+static inline struct ms_extent *ms_units_last(ms_unit *units, uint64_t unit)
 {
     uint64_t here = UINT64_MAX >> (MS_UNITS_OF_WORD - 1 - unit % MS_UNITS_OF_WORD), bits;
     for (uint64_t left = unit / MS_UNITS_OF_WORD + 1; left; left--, here = UINT64_MAX) {

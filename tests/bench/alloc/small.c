@@ -1,6 +1,6 @@
 /*
  * Small programs, as a new user writes them first: what they take of the device beside what they asked for.
- * Nothing is queued, so that nothing is in limbo for longer than an allocator lets it.
+ * Nothing is queued, so that nothing is pending for longer than an allocator lets it.
  *
  * Usage: small NAME STREAMS. Prints live_peak_bytes (in steps of 512), reserved_peak_bytes, vendor_calls, and
  * worst_over_live: the most, over all moments from 16 MiB on, of what was taken of the device over the most
