@@ -1,7 +1,7 @@
 # src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
 # never the hooks.
 CLI_READ_SOURCES = src/report/read.h src/report/read.c src/report/parse.h src/report/parse.c src/report/sites.h src/report/sites.c src/report/slabs.h src/report/slabs.c src/report/text.h src/report/text.c src/report/utf8.h src/report/wide.h src/report/wide.c \
-	src/report/symtab.h src/report/symtab.c src/report/resolver.h src/report/resolver.c src/report/name_cache.h src/report/name_cache.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
+	src/report/symtab.h src/report/symtab.c src/report/scopes.h src/report/scopes.c src/report/resolver.h src/report/resolver.c src/report/name_cache.h src/report/name_cache.c src/report/symbols.h src/report/symbols.c src/report/pylines.h src/report/pylines.c src/report/pyframes.h src/report/pyframes.c \
 	src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/view.h src/report/view.c src/report/frameworks.def \
 	src/report/owners.h src/report/owners.c src/report/owners_nccl.h src/report/owners_nccl.c src/report/findings.def src/report/findings.h src/report/findings.c src/report/findings_rules.c src/report/findings_oom.c src/report/findings_contexts.c src/report/findings_uses.c src/report/findings_left.c src/report/callers.h src/report/callers.c src/report/leak_class.h src/report/leak_class.c src/report/contexts_told.h src/report/contexts_told.c src/report/told.h src/report/told.c \
 	src/report/consistent.h src/report/consistent.c

@@ -20,12 +20,16 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
+#include "report/scopes.h"
 #include "report/symtab.h"
 
 #ifdef MS_HAVE_DEMANGLE
 /* The Itanium C++ ABI's demangler; the result is malloc's. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length_p, int *status_p);
 #endif
+
+/* As deep as blocks and inlined functions may lie in each other. */
+enum { SCOPES_MAX = 256 };
 
 /* A stretch of code and the compilation unit it came from. */
 struct range {
@@ -44,6 +48,7 @@ struct ms_resolver {
     struct range *ranges; /* sorted; made when first needed */
     size_t range_count;
     bool ranges_made;
+    struct ms_scopes scopes;
     struct ms_symtab symbols; /* read when first needed */
     bool symbols_read;
 };
@@ -208,6 +213,7 @@ void ms_resolver_close(struct ms_resolver *resolver)
         free(resolver->owned[i]);
     free(resolver->owned);
     free(resolver->ranges);
+    ms_scopes_free(&resolver->scopes);
     ms_symtab_free(&resolver->symbols);
     free(resolver->debug_path);
     free(resolver);
@@ -399,18 +405,14 @@ static void step_to_call(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Di
         at->file = source_path(resolver, unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
-/* dwarf_getscopes() leaves an inlined function for the place it was defined at; the chain of DIEs that
- * enclose it leads to the places it was called from, and is asked for in a second step. */
+/* From the innermost part of its function outwards: inlined functions, and blocks, which have no name. */
 static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_Addr pc, struct ms_location at,
                           struct ms_location *locations, size_t max)
 {
-    Dwarf_Die *scopes = NULL, *chain = NULL;
-    size_t count = 0;
-    int i, depth = 0;
+    Dwarf_Die chain[SCOPES_MAX];
+    size_t count = 0, i = ms_scopes_find(&resolver->scopes, unit, pc, chain, SCOPES_MAX);
 
-    if (dwarf_getscopes(unit, pc, &scopes) > 0)
-        depth = dwarf_getscopes_die(&scopes[0], &chain);
-    for (i = 0; i < depth && count < max; i++) {
+    while (i-- > 0 && count < max) {
         int tag = dwarf_tag(&chain[i]);
 
         if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
@@ -424,8 +426,6 @@ static size_t walk_scopes(struct ms_resolver *resolver, Dwarf_Die *unit, Dwarf_A
     }
     if (count)
         locations[count - 1].inlined = false;
-    free(scopes);
-    free(chain);
     return count;
 }
 

@@ -1,13 +1,13 @@
-/* count_symbols.c - preloaded into the command, it counts how often libdwfl's symbol tables are asked, and
- * values of a report's objects, and says so at the end, in the file COUNT_SYMBOLS names. Stands before the
- * functions of the same names of libdw and Jansson. */
+/* count_symbols.c - preloaded into the command, it counts how often libdwfl's symbol tables are asked,
+ * entries of debug information, and values of a report's objects, and says so at the end, in the file that
+ * COUNT_SYMBOLS names. Stands before the functions of the same names of libdw and Jansson. */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static unsigned long walks, rows, gets;
+static unsigned long walks, rows, gets, scopes, siblings;
 
 /* Walks a whole table each time. */
 const char *dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset, GElf_Sym *symbol,
@@ -31,6 +31,34 @@ const char *dwfl_module_getsym_info(Dwfl_Module *module, int index, GElf_Sym *sy
     return real(module, index, symbol, address, section, elf, bias);
 }
 
+/* Each goes through a compilation unit from its beginning. */
+int dwarf_getscopes(Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die **scopes_p)
+{
+    __typeof__(dwarf_getscopes) *real = (__typeof__(dwarf_getscopes) *)dlsym(RTLD_NEXT, "dwarf_getscopes");
+
+    scopes++;
+    return real(unit, pc, scopes_p);
+}
+
+int dwarf_getscopes_die(Dwarf_Die *die, Dwarf_Die **scopes_p)
+{
+    __typeof__(dwarf_getscopes_die) *real =
+        (__typeof__(dwarf_getscopes_die) *)dlsym(RTLD_NEXT, "dwarf_getscopes_die");
+
+    scopes++;
+    return real(die, scopes_p);
+}
+
+int dwarf_siblingof(Dwarf_Die *die, Dwarf_Die *next_p)
+{
+    static __typeof__(dwarf_siblingof) *real;
+
+    if (!real)
+        real = (__typeof__(dwarf_siblingof) *)dlsym(RTLD_NEXT, "dwarf_siblingof");
+    siblings++;
+    return real(die, next_p);
+}
+
 json_t *json_object_get(const json_t *object, const char *key)
 {
     static __typeof__(json_object_get) *real;
@@ -47,7 +75,7 @@ __attribute__((destructor)) static void tell(void)
     FILE *out = path ? fopen(path, "a") : NULL;
 
     if (out) {
-        fprintf(out, "%lu %lu %lu\n", walks, rows, gets);
+        fprintf(out, "%lu %lu %lu %lu %lu\n", walks, rows, gets, scopes, siblings);
         fclose(out);
     }
 }

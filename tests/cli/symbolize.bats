@@ -173,16 +173,18 @@ END
     grep -q "\"file\":\"$PWD/build/../src/self_report.c\"" named.json
 }
 
-# Writes a report of COUNT frames of a library that has symbols and no debug information.
-many_frames() { # COUNT
+# Writes a report of COUNT frames of a library that has symbols and no debug information, but for what FLAGs bring.
+many_frames() { # COUNT FLAG...
+    frames=$1
+    shift
     need gcc objcopy
-    python3 - "$1" <<'PY' >many.c
+    python3 - "$frames" <<'PY' >many.c
 import sys
 for i in range(int(sys.argv[1])):
     print("int f%d(int x) { return x * %d + 1; }" % (i, i + 3))
 PY
-    gcc -O1 -shared -fPIC -Wl,--build-id -o libmany.so many.c
-    python3 - "$1" <<'PY' >many.json
+    gcc -O1 "$@" -shared -fPIC -Wl,--build-id -o libmany.so many.c
+    python3 - "$frames" <<'PY' >many.json
 import json, subprocess, sys
 count = int(sys.argv[1])
 places = {}
@@ -201,7 +203,7 @@ print(json.dumps({"schema_version": "1.0", "run": {"symbolized": False},
 PY
 }
 
-# The walks of symbol tables, and the rows read in them, of one verb.
+# Of one verb: the walks of symbol tables, the rows read in them, values of the report, walks of compilation units, entries of those.
 counted() { # ARGUMENTS...
     rm -f counts.txt
     LD_PRELOAD=$top_builddir/tests/cli/count_symbols.so COUNT_SYMBOLS=$PWD/counts.txt "$TEST_BIN" "$@" >/dev/null
@@ -222,6 +224,47 @@ counted() { # ARGUMENTS...
     try symbolize -o named.json many.json
     [[ $err == *"400 frames had no name; 400 have one now"* ]]
     grep -q '"function":"f399"' named.json
+}
+
+@test "debug information is gone through once for all frames of a compilation unit" {
+    need_plain memshim
+    for count in 400 800; do
+        many_frames $count -g
+        read -r _ _ _ units entries <<<"$(counted summary many.json)"
+        echo "$count frames: $units units, $entries entries"
+        [ "$units" -eq 0 ]
+        [ "$entries" -ge "$count" ]
+        [ "$entries" -le $((count * 5)) ]
+        try symbolize -f -o named.json many.json
+        [[ $err == *"$count frames had no name; $count have one now, $count with file and line"* ]]
+    done
+}
+
+@test "what is inlined in a function of a namespace is told, whichever compiler it was" {
+    cat >spaces.cc <<'EOF'
+namespace outer {
+volatile int seen;
+__attribute__((always_inline)) inline void innermost(int n) { { int twice = n * 2; seen = twice; asm volatile("called_here:"); } }
+struct kind { __attribute__((always_inline)) void middle(int n) { innermost(n + 1); } };
+__attribute__((noinline, visibility("default"))) void outermost(int n) { kind k; if (n) k.middle(n); }
+}
+EOF
+    for compiler in g++ clang++; do
+        command -v "$compiler" >/dev/null || continue
+        "$compiler" -O1 -g -shared -fPIC -o libspaces.so spaces.cc
+        pc=$(nm libspaces.so | sed -n 's/^\([0-9a-f]*\) t called_here$/\1/p')
+        echo '{"schema_version":"1.0","run":{"symbolized":false},"modules":[{"id":0,"path":"'"$PWD"'/libspaces.so"}],"frames":[{"kind":"native","module":0,"rel_pc":"0x'"$pc"'"}],"stacks":[[0,-1],[0,0]],"sites":[{"id":0,"stack":1}]}' >spaces.json
+        try symbolize -f -o named.json spaces.json
+        python3 -c "import json
+report = json.load(open('named.json'))
+for frame in report['frames']: print(frame['function'], frame['line'], frame.get('inlined', False))" >told.txt
+        cat told.txt
+        diff - told.txt <<'EOF'
+outer::innermost(int) 3 True
+outer::kind::middle(int) 4 True
+outer::outermost(int) 5 False
+EOF
+    done
 }
 
 @test "names that were kept are not believed of a file that changed since" {
@@ -257,7 +300,7 @@ stacks = [[0, -1]] + [[0 if i % 4 == 0 else i, i] for i in range(4 * count)]
 print(json.dumps({"schema_version": "1.0", "run": {"symbolized": True}, "modules": [{"id": 0, "path": "/bin/f"}], "frames": frames, "stacks": stacks,
                   "sites": [{"id": i, "stack": 4 * i + 4} for i in range(count)]}))
 PY
-        read -r _ _ gets <<<"$(counted summary sites.json)"
+        read -r _ _ gets _ <<<"$(counted summary sites.json)"
         echo "$count sites: $gets"
         [ -n "$less" ] && [ $(((gets - less) / 500)) -le 100 ] || [ $count -eq 500 ]
         less=$gets
