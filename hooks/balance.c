@@ -221,7 +221,7 @@ void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame
         look_at(gpu, device, context, 0, row, frame, caller);
 }
 
-void ms_balance_hooks_reset(void)
+static void balance_hooks_reset(void)
 {
     atomic_store(&ms_balance_begun, 0);
     atomic_store(&ms_balance_over, 0);
@@ -231,3 +231,4 @@ void ms_balance_hooks_reset(void)
         atomic_store(&most[i], 0);
     }
 }
+MS_AT_FORK(MS_FORK_HOOKS, balance_hooks_reset);

@@ -54,6 +54,5 @@ bool ms_balance_of(int device, struct ms_balance *balance_p);
  * `total_bytes` is 0 if the driver cannot say. `context`: one of the device's, 0 if the calling thread is
  * there. Inside a hook scope, no lock held. */
 bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p);
-void ms_balance_hooks_reset(void);
 
 #endif

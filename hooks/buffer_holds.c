@@ -203,10 +203,11 @@ void ms_holder_ended(uint64_t holder)
         end(&hold);
 }
 
-void ms_holds_reset(void)
+static void holds_reset(void)
 {
     ms_lock_reset(&lock);
     memset(buckets, 0, sizeof(buckets));
     waiting_holds = spare = NULL;
     made = 0;
 }
+MS_AT_FORK(MS_FORK_SERVICE, holds_reset);

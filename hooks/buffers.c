@@ -328,8 +328,8 @@ bool ms_buffer_released(void)
     return loose != 0;
 }
 
-void ms_buffers_reset(void)
+static void buffers_reset(void)
 {
-    ms_holds_reset();
     atomic_store(&loose_references, 0);
 }
+MS_AT_FORK(MS_FORK_SERVICE, buffers_reset);

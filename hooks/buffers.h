@@ -31,8 +31,6 @@ bool ms_buffer_unmapped(uint64_t address, uint64_t bytes);
 /** Whether a release of a handle that nobody knows is that one. */
 bool ms_buffer_released(void);
 
-void ms_buffers_reset(void);
-
 /* buffer_holds.c: what is registered is not used again. For buffers.c. */
 
 /** What stands where the call puts its handle. */
@@ -47,6 +45,5 @@ void ms_hold_group(bool begins, int status);
 unsigned ms_hold_groups(void);
 /** A communicator is over, and what it registered. */
 void ms_holder_ended(uint64_t holder);
-void ms_holds_reset(void);
 
 #endif

@@ -167,7 +167,6 @@ bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool 
 bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uint64_t *end_p);
 /** The vendor, or who answers for it, refused to release call->args.key. */
 void ms_handle_release_refused(const struct ms_call *call);
-void ms_handles_reset(void);
 
 /* imports.c: other processes' memory, which may be opened more than once. */
 void ms_import_opened(struct ms_call *call);
@@ -176,6 +175,5 @@ void ms_import_opened(struct ms_call *call);
 bool ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
 void ms_imports_context_ended(uint64_t context);
-void ms_imports_reset(void);
 
 #endif

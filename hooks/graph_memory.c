@@ -494,7 +494,7 @@ void ms_graph_memory_launched(uint64_t exec)
     }
 }
 
-void ms_graph_memory_reset(void)
+static void graph_memory_reset(void)
 {
     ms_lock_reset(&lock);
     memset(nodes, 0, sizeof(nodes));
@@ -504,6 +504,6 @@ void ms_graph_memory_reset(void)
     memset(kept, 0, sizeof(kept));
     memset((void *)asked, 0, sizeof(asked));
     atomic_flag_clear(&looking);
-    ms_graph_owed_reset();
     atomic_store_explicit(&ms_graph_memory_any, false, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_SERVICE, graph_memory_reset);

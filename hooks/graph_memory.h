@@ -45,6 +45,5 @@ void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, u
 void ms_graph_memory_ended(int status, uint64_t exec);
 /** It was launched. */
 void ms_graph_memory_launched(uint64_t exec);
-void ms_graph_memory_reset(void);
 
 #endif

@@ -107,10 +107,11 @@ unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed)
     return found;
 }
 
-void ms_graph_owed_reset(void)
+static void graph_owed_reset(void)
 {
     ms_lock_reset(&lock);
     memset(all, 0, sizeof(all));
     records.spare = NULL;
     count = 0;
 }
+MS_AT_FORK(MS_FORK_SERVICE, graph_owed_reset);

@@ -25,6 +25,5 @@ void ms_graph_owed_ended(uint64_t exec);
 /** Fills in up to MS_OWED_AT_ONCE of the things that a launch does, from number `from` on, frees first.
  * Returns how many; fewer than that are the last. */
 unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed);
-void ms_graph_owed_reset(void);
 
 #endif

@@ -145,10 +145,11 @@ void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
         ms_graph_nodes(gpu, graph, note, &exec);
 }
 
-void ms_graph_uses_reset(void)
+static void graph_uses_reset(void)
 {
     ms_lock_reset(&lock);
     memset(all, 0, sizeof(all));
     records.spare = NULL;
     count = 0;
 }
+MS_AT_FORK(MS_FORK_SERVICE, graph_uses_reset);

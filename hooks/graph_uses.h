@@ -18,6 +18,5 @@ void ms_graph_uses_ended(uint64_t exec);
  * ended by then, at most `most`. Returns how many. */
 unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_invalid_free *invalid_frees,
                                 unsigned most);
-void ms_graph_uses_reset(void);
 
 #endif

@@ -86,9 +86,10 @@ unsigned ms_graphs_context_ended(uint64_t context)
     return count;
 }
 
-void ms_graphs_reset(void)
+static void graphs_reset(void)
 {
     ms_lock_reset(&lock);
     memset(graphs, 0, sizeof(graphs));
     records.spare = NULL;
 }
+MS_AT_FORK(MS_FORK_SERVICE, graphs_reset);

@@ -492,7 +492,7 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
     }
 }
 
-void ms_handles_reset(void)
+static void handles_reset(void)
 {
     ms_lock_reset(&lock);
     memset(objects, 0, sizeof(objects));
@@ -501,3 +501,4 @@ void ms_handles_reset(void)
     last_number = 0;
     unseen_mappings = false;
 }
+MS_AT_FORK(MS_FORK_HOOKS, handles_reset);

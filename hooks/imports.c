@@ -166,10 +166,11 @@ void ms_imports_context_ended(uint64_t context)
     ms_unlock(&lock);
 }
 
-void ms_imports_reset(void)
+static void imports_reset(void)
 {
     ms_lock_reset(&lock);
     memset(imports, 0, sizeof(imports));
     atomic_store_explicit(&import_count, 0, memory_order_relaxed);
     records.spare = NULL;
 }
+MS_AT_FORK(MS_FORK_HOOKS, imports_reset);

@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "base/arena.h"
+#include "base/at_fork.h"
 #include "base/bias.h"
 #include "base/cancel.h"
 #include "base/files.h"
@@ -202,23 +203,8 @@ static void start_locked(void)
 /* The parent's threads do not exist here, so their locks are nobody's; its tables are not ours to touch. */
 static void start_over(void)
 {
-    ms_store_reset();
-    ms_log_reset();
-    ms_arena_reset();
-    ms_aux_stacks_reset();
-    ms_objects_reset();
-    ms_stack_reset();
-    ms_python_reset();
-    ms_merge_reset();
-    ms_handles_reset();
-    ms_imports_reset();
-    ms_ipc_reset();
-    ms_resolve_reset();
-    ms_ledger_reset();
-    ms_balance_hooks_reset();
-    ms_footprints_hooks_reset();
-    ms_bias_reset();
-    ms_own_reset();
+    for (enum ms_fork_rank rank = 0; rank < MS_FORK_RANKS; rank++)
+        ms_at_fork_run(rank);
     ms_bias_start();
     start_ledger();
     ms_uses_start();

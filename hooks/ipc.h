@@ -82,9 +82,5 @@ const char *ms_ipc_transport(void);
 void ms_ipc_context_ended(uint64_t context);
 void ms_ipc_exports_context_ended(uint64_t context);
 void ms_ipc_imports_context_ended(uint64_t context);
-/** In a fork child. */
-void ms_ipc_reset(void);
-void ms_ipc_exports_reset(void);
-void ms_ipc_imports_reset(void);
 
 #endif

@@ -244,9 +244,10 @@ void ms_ipc_exports_context_ended(uint64_t context)
     ms_unlock(&lock);
 }
 
-void ms_ipc_exports_reset(void)
+static void ipc_exports_reset(void)
 {
     ms_lock_reset(&lock);
     memset(exports, 0, sizeof(exports));
     records.spare = NULL;
 }
+MS_AT_FORK(MS_FORK_HOOKS, ipc_exports_reset);

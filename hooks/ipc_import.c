@@ -401,7 +401,7 @@ void ms_ipc_imports_context_ended(uint64_t context)
     ms_unlock(&lock);
 }
 
-void ms_ipc_imports_reset(void)
+static void ipc_imports_reset(void)
 {
     ms_lock_reset(&lock);
     mappings = NULL;
@@ -409,3 +409,4 @@ void ms_ipc_imports_reset(void)
     atomic_store_explicit(&mapping_count, 0, memory_order_relaxed);
     last_id = 0;
 }
+MS_AT_FORK(MS_FORK_HOOKS, ipc_imports_reset);

@@ -139,11 +139,10 @@ void ms_ipc_context_ended(uint64_t context)
     ms_ipc_imports_context_ended(context);
 }
 
-void ms_ipc_reset(void)
+static void ipc_reset(void)
 {
-    ms_ipc_exports_reset();
-    ms_ipc_imports_reset();
     atomic_store(&looking, false);
     atomic_store(&found, false);
     ms_ipc_loading();
 }
+MS_AT_FORK(MS_FORK_HOOKS, ipc_reset);

@@ -80,7 +80,7 @@ bool ms_memops_get(uint64_t block_id)
     return on;
 }
 
-void ms_memops_reset(void)
+static void memops_reset(void)
 {
     ms_lock_reset(&lock);
     memset(wishes, 0, sizeof(wishes));
@@ -88,3 +88,4 @@ void ms_memops_reset(void)
     fresh_left = count = 0;
     atomic_store(&any, false);
 }
+MS_AT_FORK(MS_FORK_SERVICE, memops_reset);

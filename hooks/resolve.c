@@ -282,3 +282,4 @@ void ms_resolve_reset(void)
     ms_lock_reset(&ms_resolve_lock);
     ms_resolve_unloaded();
 }
+MS_AT_FORK(MS_FORK_HOOKS, ms_resolve_reset);

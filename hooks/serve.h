@@ -109,7 +109,6 @@ static inline void ms_serve_see_to_rest(void)
 }
 /** ... without asking the driver: false for one that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
-void ms_serve_contexts_reset(void);
 
 /* serve_policy.c: the pool's parts as the record has them */
 struct ms_pool_parts;

@@ -229,8 +229,9 @@ void ms_serve_status(uint64_t handle, int status)
     }
 }
 
-void ms_serve_contexts_reset(void)
+static void serve_contexts_reset(void)
 {
     memset((void *)ms_served_contexts, 0, sizeof(ms_served_contexts));
     ms_lock_reset(&lock);
 }
+MS_AT_FORK(MS_FORK_SERVICE, serve_contexts_reset);

@@ -390,10 +390,10 @@ void ms_recycled_tell_pieces(void)
     ms_recycled_each(tell_piece, NULL);
 }
 
-void ms_recycled_forget(void)
+static void whole_devices_reset(void)
 {
-    ms_recycled_reset();
     atomic_store_explicit(&rested, false, memory_order_relaxed);
     ms_lock_reset(&lock);
     memset(devices, 0, sizeof(devices));
 }
+MS_AT_FORK(MS_FORK_SERVICE, whole_devices_reset);

@@ -55,7 +55,6 @@ bool ms_recycled_stop(unsigned timeout_ms);
 void ms_recycled_tell_figures(void);
 void ms_recycled_tell_pieces(void);
 void ms_recycled_go(void);
-void ms_recycled_forget(void);
 
 /* handles.c */
 

@@ -331,20 +331,9 @@ void ms_serve_start(bool again)
 {
     bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
 
-    if (again) {
-        ms_graph_memory_reset();
-        ms_pool_reset(); /* the driver's pools are known where nothing is served, too */
-    }
     if (!on)
         return;
-    if (again) {
-        ms_recycled_forget();
-        ms_serve_contexts_reset();
-        ms_buffers_reset();
-        ms_graphs_reset();
-        ms_graph_uses_reset();
-        ms_memops_reset();
-    } else {
+    if (!again) {
         read_policy();
         if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
             ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");

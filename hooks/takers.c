@@ -225,7 +225,8 @@ void ms_footprints_module_gone(struct ms_call *call, int status)
         ms_layouts_forget();
 }
 
-void ms_footprints_hooks_reset(void)
+static void takers_hooks_reset(void)
 {
     atomic_store_explicit(&returns_later, false, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_HOOKS, takers_hooks_reset);

@@ -26,6 +26,5 @@ bool ms_footprints_first_seen(const struct ms_gpu *gpu, int device, uint64_t con
 void ms_footprints_returns_later(void);
 /** A module or library was unloaded. */
 void ms_footprints_module_gone(struct ms_call *call, int status);
-void ms_footprints_hooks_reset(void);
 
 #endif

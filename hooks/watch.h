@@ -36,6 +36,5 @@ void ms_graph_made(uint64_t handle, uint64_t context);
 uint64_t ms_graph_ended(uint64_t handle);
 /** Returns how many there were. */
 unsigned ms_graphs_context_ended(uint64_t context);
-void ms_graphs_reset(void);
 
 #endif

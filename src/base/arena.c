@@ -141,3 +141,4 @@ void ms_arena_reset(void)
     atomic_store_explicit(&mapped_bytes, 0, memory_order_relaxed);
     ms_lock_reset(&grow_lock);
 }
+MS_AT_FORK(MS_FORK_BASE, ms_arena_reset);

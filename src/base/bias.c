@@ -74,6 +74,7 @@ void ms_bias_reset(void)
     atomic_store_explicit(&next_thread, 0, memory_order_relaxed);
     ms_bias_me = &ms_bias_nobody;
 }
+MS_AT_FORK(MS_FORK_BIAS, ms_bias_reset);
 
 /* Every running thread of the process is fenced. Where the kernel does not do it any more (a sandbox was
  * entered since), time does: a store is seen as soon as its processor has written it. */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/at_fork.h"
 #include "base/compiler.h"
 
 enum ms_lock_rank {

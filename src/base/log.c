@@ -173,3 +173,4 @@ void ms_log_reset(void)
 {
     ms_lock_reset(&kept_lock);
 }
+MS_AT_FORK(MS_FORK_BASE, ms_log_reset);

@@ -330,3 +330,4 @@ void ms_objects_reset(void)
     ms_lock_reset(&merge_lock);
     ms_lock_reset(&loader_lock); /* in a child of a raw clone nobody else has */
 }
+MS_AT_FORK(MS_FORK_BASE, ms_objects_reset);

@@ -11,6 +11,8 @@
 #include "base/arena.h"
 #include "base/own.h"
 
+#include "base/at_fork.h"
+
 /* Of those that are in use, so many are asked whether their thread is gone, before a new one is made: each
  * costs a system call. */
 enum { ASKED_MAX = 8 };
@@ -101,3 +103,4 @@ void ms_own_reset(void)
     atomic_store_explicit(&first, NULL, memory_order_relaxed);
     atomic_store_explicit(&asked_last, NULL, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_OWN, ms_own_reset);

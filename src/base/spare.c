@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/at_fork.h"
 #include "base/compiler.h"
 #include "base/spare.h"
 
@@ -223,3 +224,4 @@ void ms_aux_stacks_reset(void)
     }
     is_on_spare = false;
 }
+MS_AT_FORK(MS_FORK_BASE, ms_aux_stacks_reset);

@@ -460,3 +460,4 @@ void ms_store_reset(void)
     atomic_store_explicit(&ms_store_error, 0, memory_order_relaxed);
     ms_lock_reset(&lock);
 }
+MS_AT_FORK(MS_FORK_STORE, ms_store_reset);

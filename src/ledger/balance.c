@@ -261,10 +261,9 @@ void ms_balance_clean(void)
     }
 }
 
-void ms_balance_reset(void)
+static void balance_reset(void)
 {
     ms_lock_reset(&lock);
-    ms_granules_reset();
     atomic_store_explicit(&managed, 0, memory_order_relaxed);
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store_explicit(&followed[device], 0, memory_order_relaxed);
@@ -273,3 +272,4 @@ void ms_balance_reset(void)
         atomic_store_explicit(&imported[device], 0, memory_order_relaxed);
     }
 }
+MS_AT_FORK(MS_FORK_RECORD, balance_reset);

@@ -78,6 +78,5 @@ bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balanc
 void ms_balance_adopt(void);
 /** In a loaded record: a row whose terms are not what is in use is of no use. */
 void ms_balance_clean(void);
-void ms_balance_reset(void);
 
 #endif

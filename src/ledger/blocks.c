@@ -300,7 +300,7 @@ uint64_t ms_blocks_replaced(void)
     return atomic_load_explicit(&ms_process()->replaced_blocks, memory_order_relaxed);
 }
 
-void ms_blocks_reset(void)
+static void blocks_reset(void)
 {
     atomic_store_explicit(&ms_blocks_reported, false, memory_order_relaxed);
     ms_slow_path_clear(MS_SLOW_PATH_REPORTED);
@@ -310,3 +310,4 @@ void ms_blocks_reset(void)
         ms_lock_reset(&stripes[i].lock);
     }
 }
+MS_AT_FORK(MS_FORK_RECORD, blocks_reset);

@@ -140,7 +140,7 @@ bool ms_counts_sum(unsigned api, struct ms_counts *sum_p)
     return true;
 }
 
-void ms_counts_reset(void)
+static void counts_reset(void)
 {
     atomic_store_explicit(&api_total, 0, memory_order_relaxed);
     atomic_store_explicit(&next_set, 0, memory_order_relaxed);
@@ -148,3 +148,4 @@ void ms_counts_reset(void)
         atomic_store_explicit(&owners[i], 0, memory_order_relaxed);
     ms_counts_own = shared = NULL;
 }
+MS_AT_FORK(MS_FORK_RECORD, counts_reset);

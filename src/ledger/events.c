@@ -321,12 +321,12 @@ bool ms_events_device(int device, struct ms_device_info *info_p)
     return true;
 }
 
-void ms_events_reset(void)
+static void events_reset(void)
 {
     atomic_store_explicit(&started_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&ms_ledger_running_since_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&touched, false, memory_order_relaxed);
-    ms_counts_reset();
     frozen_ns = 0;
     ms_lock_reset(&list_lock);
 }
+MS_AT_FORK(MS_FORK_RECORD, events_reset);

@@ -148,9 +148,10 @@ void ms_ipc_export_revoke(uint32_t row)
     ms_unlock(&lock);
 }
 
-void ms_ipc_export_rows_reset(void)
+static void exports_reset(void)
 {
     free_rows = 0;
     exported = 0;
     ms_lock_reset(&lock);
 }
+MS_AT_FORK(MS_FORK_RECORD, exports_reset);

@@ -56,8 +56,6 @@ bool ms_ipc_export_publish(const struct ms_ipc_export *block, unsigned char toke
 void ms_ipc_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES]);
 /** The block is freed, or its context has died: its tokens are void from here on. */
 void ms_ipc_export_revoke(uint32_t row);
-/** In a fork child. */
-void ms_ipc_export_rows_reset(void);
 
 /** What another process's token stands for. False, with one line in `why`, if it stands for nothing: changed
  * on its way, freed, its process has ended or cannot be looked into from here. Reads files; waits for

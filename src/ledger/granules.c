@@ -157,7 +157,7 @@ uint64_t ms_granules_beyond(int device)
     return (uint64_t)((bytes > 0 ? bytes : 0) + (large > 0 ? large : 0));
 }
 
-void ms_granules_reset(void)
+static void granules_reset(void)
 {
     ms_lock_reset(&lock);
     spare = NULL;
@@ -170,3 +170,4 @@ void ms_granules_reset(void)
         atomic_store_explicit(&sizes[i], 0, memory_order_relaxed);
     }
 }
+MS_AT_FORK(MS_FORK_RECORD, granules_reset);

@@ -17,6 +17,5 @@ void ms_granules_out(int device, uint64_t address, uint64_t bytes);
 void ms_granules_array(int device, uint64_t bytes, int more);
 /** What granules in which such blocks lie have beyond the blocks. */
 uint64_t ms_granules_beyond(int device);
-void ms_granules_reset(void);
 
 #endif

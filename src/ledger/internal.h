@@ -50,7 +50,6 @@ bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool se
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
 /** Fills at most MS_OOM_TOP_SITES sites that hold most on the device, largest first; returns how many. */
 unsigned ms_account_top_sites(int device, uint32_t *sites, uint64_t *bytes);
-void ms_accounts_reset(void);
 
 /* sites.c */
 uint32_t ms_site_count(void);
@@ -107,7 +106,6 @@ static inline void ms_blocks_look_if_late(bool found)
 bool ms_blocks_lock_all(unsigned timeout_ms);
 void ms_blocks_unlock_all(void);
 uint64_t ms_blocks_replaced(void);
-void ms_blocks_reset(void);
 
 /* timeline.c: the most that was live in each bucket of time, under the account's lock. */
 struct ms_history {
@@ -132,7 +130,6 @@ unsigned ms_history_shift(const struct ms_history *timeline);
 unsigned ms_history_copy(const struct ms_history *timeline, unsigned shift, uint64_t now_ns, uint64_t live,
                          uint64_t *values, unsigned max);
 unsigned ms_history_buckets(void);
-void ms_history_reset(void);
 /** In a reader: takes the timelines of that many buckets that were read, as far as they are whole. */
 void ms_history_adopt(unsigned count);
 
@@ -176,7 +173,6 @@ bool ms_stream_arenas_read(uint32_t i, struct ms_stream_arena_record *record_p);
 const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
 bool ms_pools_lock_within(unsigned timeout_ms);
 void ms_pools_unlock(void);
-void ms_pools_reset(void);
 
 /* events.c: what is counted besides blocks. */
 struct MS_CACHELINE ms_api_row {
@@ -190,7 +186,6 @@ _Static_assert(sizeof(struct ms_counts) == MS_TABLE_COUNTS_ROW_BYTES, "a row of 
 void ms_counts_open(unsigned apis);
 /** Of all threads; false past the last function. */
 bool ms_counts_sum(unsigned api, struct ms_counts *sum_p);
-void ms_counts_reset(void);
 
 struct MS_CACHELINE ms_oom {
     _Atomic uint64_t number; /* the n-th ever has n + 1; 0 while it is written */
@@ -263,8 +258,6 @@ struct ms_events_copy {
 bool ms_events_copy(struct ms_events_copy *copy_p, unsigned timeout_ms);
 const char *ms_events_blind_spot(unsigned i);
 bool ms_events_device(int device, struct ms_device_info *info_p);
-/** The start of time anew. */
-void ms_events_reset(void);
 /** In a reader: time stands still. */
 void ms_events_freeze(uint64_t now_ns);
 bool ms_events_frozen(void);

@@ -236,7 +236,7 @@ void ms_journal_remove(void)
     errno = saved_errno;
 }
 
-void ms_journal_reset(void)
+static void journal_reset(void)
 {
     atomic_store_explicit(&opened, false, memory_order_relaxed);
     ms_slow_path_set(MS_SLOW_PATH_RECORD);
@@ -244,3 +244,4 @@ void ms_journal_reset(void)
     path[0] = '\0';
     ms_lock_reset(&lock);
 }
+MS_AT_FORK(MS_FORK_RECORD, journal_reset);

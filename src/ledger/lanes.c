@@ -544,7 +544,7 @@ static bool was_locked(const struct ms_shard *shard)
            atomic_load_explicit(&shard->lock.owner, memory_order_relaxed);
 }
 
-void ms_accounts_reset(void)
+static void accounts_reset(void)
 {
     memset(aside, 0, sizeof aside);
     atomic_store_explicit(&accounts, aside, memory_order_relaxed);
@@ -565,3 +565,4 @@ void ms_accounts_reset(void)
     }
     ms_shard_mine.shard = ms_shard_mine.waits = 0;
 }
+MS_AT_FORK(MS_FORK_RECORD, accounts_reset);

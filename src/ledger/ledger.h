@@ -243,7 +243,5 @@ static inline void ms_ledger_touch(void)
 }
 /** Whether anything was ever recorded: a process that never touched a GPU writes no report. */
 bool ms_ledger_touched(void);
-/** Forget everything, in a fork child that starts empty: after ms_store_reset(), before ms_ledger_init(). */
-void ms_ledger_reset(void);
 
 #endif

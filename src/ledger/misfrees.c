@@ -249,9 +249,10 @@ void ms_invalid_frees_forget(uint64_t now_ns)
     atomic_store_explicit(&forgotten_ns, now_ns, memory_order_release);
 }
 
-void ms_invalid_frees_reset(void)
+static void misfrees_reset(void)
 {
     ms_lock_reset(&lock);
     atomic_store_explicit(&looks, 0, memory_order_relaxed);
     atomic_store_explicit(&forgotten_ns, 0, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_RECORD, misfrees_reset);

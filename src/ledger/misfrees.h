@@ -38,6 +38,5 @@ bool ms_invalid_frees_copy(struct ms_invalid_free_row *rows, uint32_t *count_p, 
 
 /** Blocks went without having been freed: what is remembered of their addresses from before may be wrong. */
 void ms_invalid_frees_forget(uint64_t now_ns);
-void ms_invalid_frees_reset(void);
 
 #endif

@@ -137,7 +137,7 @@ uint32_t ms_phase_row(enum ms_phase_source source, uint32_t domain, uint32_t nam
     return number;
 }
 
-void ms_phase_names_reset(void)
+static void phase_names_reset(void)
 {
     if (!is_used)
         return;
@@ -146,3 +146,4 @@ void ms_phase_names_reset(void)
     memset(rows, 0, sizeof rows);
     text_count = 0;
 }
+MS_AT_FORK(MS_FORK_RECORD, phase_names_reset);

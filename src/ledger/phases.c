@@ -328,12 +328,12 @@ void ms_phases_unlock(void)
     ms_unlock(&lock);
 }
 
-void ms_phases_reset(void)
+static void phases_reset(void)
 {
     ms_lock_reset(&lock);
     if (latest_id)
         ms_phase_figures_reset();
-    ms_phase_names_reset();
     inherited += open_count;
     open_end = open_free = open_count = 0;
 }
+MS_AT_FORK(MS_FORK_RECORD, phases_reset);

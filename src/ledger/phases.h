@@ -131,8 +131,6 @@ void ms_phases_unlock(void);
 void ms_phases_copy(struct ms_snapshot *snapshot);
 void ms_phases_release(struct ms_snapshot *snapshot);
 
-/** In a fork child: what was open is not; what the program ends of it is no fault. */
-void ms_phases_reset(void);
 /** In a reader: every number refers to something, after the sites were made whole. */
 void ms_phases_clean(void);
 
@@ -145,7 +143,6 @@ static inline struct ms_phase *ms_phase_at(uint32_t row)
 {
     return &MS_ROWS(PHASES, struct ms_phase)[row];
 }
-void ms_phase_names_reset(void);
 
 /* phase_figures.c, under the lock. */
 /** The figures of a phase on a device; made if `create`. NULL if there are none, or no room. */

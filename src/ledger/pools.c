@@ -225,7 +225,7 @@ void ms_pools_unlock(void)
     ms_unlock(&lock);
 }
 
-void ms_pools_reset(void)
+static void pools_reset(void)
 {
     if (any_segment) /* or else its pages stay untouched */
         memset(buckets, 0, sizeof buckets);
@@ -234,3 +234,4 @@ void ms_pools_reset(void)
     memset(held_now, 0, sizeof held_now);
     ms_lock_reset(&lock);
 }
+MS_AT_FORK(MS_FORK_RECORD, pools_reset);

@@ -46,12 +46,13 @@ void ms_process_adopt(void)
     atomic_store_explicit(&own, MS_ROWS(PROCESS, struct ms_process), memory_order_release);
 }
 
-void ms_process_reset(void)
+static void process_reset(void)
 {
     atomic_store_explicit(&own, NULL, memory_order_relaxed);
     memset((void *)&aside, 0, sizeof aside);
     aside.end_code = -1;
 }
+MS_AT_FORK(MS_FORK_RECORD, process_reset);
 
 void ms_process_note_directory(void)
 {

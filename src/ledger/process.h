@@ -56,7 +56,6 @@ struct ms_process *ms_process(void);
 void ms_process_open(void);
 /** In a reader: the row as it was read. */
 void ms_process_adopt(void);
-void ms_process_reset(void);
 
 /** Remember the directory in which the program was started. From the constructor. */
 void ms_process_note_directory(void);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/at_fork.h"
 #include "base/objects.h"
 #include "ledger/balance.h"
 #include "ledger/journal.h"
@@ -398,7 +399,7 @@ static uint64_t end_of_record(bool live)
 int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
 {
     ms_objects_reset();
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
     if (ms_store_load(fd, live, error, error_bytes) != 0)
         return -1;
     if (clean_process() != 0) {

@@ -239,9 +239,10 @@ bool ms_footprints_copy(struct ms_footprint_row *rows, uint32_t room, uint32_t *
     return true;
 }
 
-void ms_footprints_reset(void)
+static void takers_reset(void)
 {
     ms_lock_reset(&lock);
     modules = spare = NULL;
     module_count = 0;
 }
+MS_AT_FORK(MS_FORK_RECORD, takers_reset);

@@ -63,6 +63,5 @@ uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes);
 
 /** Copies rows, at most `room`; false if the lock was not to be had within `timeout_ms`. */
 bool ms_footprints_copy(struct ms_footprint_row *rows, uint32_t room, uint32_t *count_p, unsigned timeout_ms);
-void ms_footprints_reset(void);
 
 #endif

@@ -144,9 +144,10 @@ void ms_history_adopt(unsigned count)
     }
 }
 
-void ms_history_reset(void)
+static void timeline_reset(void)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++)
         atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL,
                               memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_RECORD, timeline_reset);

@@ -335,7 +335,7 @@ void ms_trace_start(void)
     ms_slow_path_set(MS_SLOW_PATH_TRACE);
 }
 
-void ms_trace_reset(void)
+static void trace_reset(void)
 {
     atomic_store(&ms_trace_on, false);
     atomic_store(&ms_trace_due, false);
@@ -351,3 +351,4 @@ void ms_trace_reset(void)
     ms_lock_reset(&lines);
     ms_lock_reset(&file);
 }
+MS_AT_FORK(MS_FORK_RECORD, trace_reset);

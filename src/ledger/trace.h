@@ -29,8 +29,6 @@ void ms_trace_put_free(uint32_t slot, const struct ms_block *block);
 void ms_trace_write(void);
 /** The process ends: everything is written, and from now on each line at once. */
 void ms_trace_finish(void);
-/** In a fork child: the trace is the parent's. */
-void ms_trace_reset(void);
 
 /** In a reader of a dead process's ledger, which must be this user's: a file with the lines that it had not
  * written yet as well takes the place of its trace (trace_complete.c). Returns 0, also when there is nothing

@@ -141,7 +141,7 @@ void ms_uses_open(void)
     bring(&kept_aside);
 }
 
-void ms_uses_reset(void)
+static void uses_reset(void)
 {
     if (ids)
         munmap((void *)ids, (size_t)MS_TABLE_BLOCKS_ROWS * sizeof *ids);
@@ -154,6 +154,7 @@ void ms_uses_reset(void)
     memset((void *)&kept_aside, 0, sizeof kept_aside);
     atomic_store(&all, &kept_aside);
 }
+MS_AT_FORK(MS_FORK_RECORD, uses_reset);
 
 /* --- the map -------------------------------------------------------------------------------------------- */
 

@@ -65,7 +65,6 @@ _Static_assert(sizeof(struct ms_uses) == MS_TABLE_USES_ROW_BYTES, "a row of the 
 void ms_uses_start(void);
 /** The ledger has its file. */
 void ms_uses_open(void);
-void ms_uses_reset(void);
 
 /** A block appeared in slot `slot` of the table of blocks, or goes from there; with its shard locked. */
 void ms_uses_born(uint32_t slot, const struct ms_block *block);

@@ -336,9 +336,10 @@ struct ms_slot *ms_cross_free_take(struct ms_stream_arena *arena, const struct m
     return slot;
 }
 
-void ms_cross_free_reset(void)
+static void cross_reset(void)
 {
     first = NULL;
     records.spare = NULL;
     atomic_store_explicit(&waiting, 0, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, cross_reset);

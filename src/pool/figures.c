@@ -228,11 +228,12 @@ void ms_figures_arrived(void)
     coming.device = NULL;
 }
 
-void ms_figures_reset(void)
+static void figures_reset(void)
 {
     ms_lock_reset(&ms_figures_lock);
     coming.device = NULL;
 }
+MS_AT_FORK(MS_FORK_POOL, figures_reset);
 
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
 {

@@ -22,7 +22,6 @@ uint64_t ms_figures_peak(int device);
 void ms_figures_grew(struct ms_heap *heap, const struct ms_request *request);
 /** The block is about to be counted, or came to nothing. Nothing to do where nothing grew. */
 void ms_figures_arrived(void);
-void ms_figures_reset(void);
 /** Sums that all devices have in common (ms_devices[].gone, peak). */
 extern struct ms_lock ms_figures_lock;
 /** The observer hears of a segment that came or went. No lock held. */
@@ -35,7 +34,6 @@ void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p)
 /* stop.c */
 /** The calling thread has stopped the pool, and so holds its locks. */
 extern MS_TLS bool ms_pool_is_stopped;
-void ms_stop_reset(void);
 /** For who only looks: who has stopped the pool holds it. */
 static inline void ms_lock_to_look(struct ms_lock *lock)
 {

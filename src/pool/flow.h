@@ -155,7 +155,6 @@ void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);
-void ms_mempool_reset(void);
 
 /* flow.c */
 /** Lock held: the stream ends; its stream arenas belong to nobody, and to anybody when its work is over. */
@@ -167,7 +166,6 @@ void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requeste
 /** The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock
  * held. */
 void ms_stream_arena_retire_figures(struct ms_stream_arena *arena);
-void ms_stream_arena_figures_reset(void);
 
 /* cross.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */
@@ -183,7 +181,6 @@ void ms_cross_free_stream_died(struct ms_stream *stream);
 bool ms_cross_free_collect(void);
 /** Whether anything waits. */
 bool ms_cross_free_pending(void);
-void ms_cross_free_reset(void);
 /** Whether nothing is under way in the context of the stream arena's stream; false if that cannot be told.
  * Takes the lock. */
 bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena);

@@ -127,10 +127,11 @@ uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_
     return bytes;
 }
 
-void ms_stream_arena_figures_reset(void)
+static void flow_figures_reset(void)
 {
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++)
             atomic_store_explicit(&former[device][i], 0, memory_order_relaxed);
     }
 }
+MS_AT_FORK(MS_FORK_POOL, flow_figures_reset);

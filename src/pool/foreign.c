@@ -536,10 +536,11 @@ void ms_external_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece)
     ms_unlock_after_look(&lock);
 }
 
-void ms_external_reset(void)
+static void foreign_reset(void)
 {
     ms_lock_reset(&lock);
     records = NULL;
     ms_external_count = 0;
     memset(counts, 0, sizeof(counts));
 }
+MS_AT_FORK(MS_FORK_POOL, foreign_reset);

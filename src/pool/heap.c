@@ -327,7 +327,7 @@ uint32_t ms_heap_generation(void)
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-void ms_heap_reset(void)
+static void heap_reset(void)
 {
     ms_lock_reset(&ms_heap_table_lock);
     uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_relaxed);
@@ -341,3 +341,4 @@ void ms_heap_reset(void)
     ms_last_heap = NULL;
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, heap_reset);

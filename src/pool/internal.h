@@ -110,7 +110,6 @@ void ms_heap_revoke(struct ms_heap *heap);
 /** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
  * Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);
-void ms_heap_reset(void);
 /** Changes where all heaps are new ones: in a fork child. */
 uint32_t ms_heap_generation(void);
 extern MS_TLS struct ms_heap *ms_last_heap;
@@ -292,7 +291,6 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
                        bool freed);
 
 /* pins.c */
-void ms_pins_reset(void);
 uint32_t ms_pins_of(uint64_t address);
 void ms_pins_forget(uint64_t address, uint64_t bytes);
 /** Thread cache locked: a block is freed. True if a pin holds it; else nothing remembers it any more. */

@@ -300,10 +300,11 @@ void ms_mempool_reset_high(uint64_t handle)
                               memory_order_relaxed);
 }
 
-void ms_mempool_reset(void)
+static void mempool_reset(void)
 {
     atomic_store_explicit(&pool_count, 0, memory_order_relaxed);
     atomic_store_explicit(&asking, 0, memory_order_relaxed);
     memset((void *)pools, 0, sizeof(pools));
     memset((void *)current, 0, sizeof(current));
 }
+MS_AT_FORK(MS_FORK_POOL, mempool_reset);

@@ -60,13 +60,14 @@ static void drop(struct pin *pin)
     atomic_store_explicit(&ms_pin_count, --pin_count, memory_order_relaxed);
 }
 
-void ms_pins_reset(void)
+static void pins_reset(void)
 {
     ms_lock_reset(&lock);
     pins = NULL;
     pin_count = pin_room = 0;
     atomic_store_explicit(&ms_pin_count, 0, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, pins_reset);
 
 uint32_t ms_pins_of(uint64_t address)
 {

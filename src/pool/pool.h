@@ -90,8 +90,6 @@ struct ms_pool_observer {
 
 /** Once, before the first request. Both structures stay the caller's and must live on. */
 void ms_pool_init(const struct ms_pool_policy *policy, const struct ms_pool_observer *observer);
-/** In a fork child, whose parent's heaps are not its own: forgets everything, calls nobody. */
-void ms_pool_reset(void);
 
 /** A block as the program sees it. */
 struct ms_pool_block {

@@ -144,7 +144,7 @@ void ms_driver_frees_died(struct ms_stream *stream)
         forget(stream);
 }
 
-void ms_driver_frees_reset(void)
+static void returns_reset(void)
 {
     first = NULL;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
@@ -153,3 +153,4 @@ void ms_driver_frees_reset(void)
         atomic_store_explicit(&ended[device], 0, memory_order_relaxed);
     }
 }
+MS_AT_FORK(MS_FORK_POOL, returns_reset);

@@ -26,7 +26,6 @@ void ms_driver_frees_await(int device, bool others, uint64_t deadline);
 
 /** The stream is gone with its context, and what was freed in it is the device's. The streams' lock held. */
 void ms_driver_frees_died(struct ms_stream *stream);
-void ms_driver_frees_reset(void);
 
 /** What is vacant is taken out of its heap, under that heap's lock, to be given back; and is the device's by
  * now, or in its heap again. Who finds no memory in between is not to be told that there is none. */

@@ -99,12 +99,13 @@ void ms_pool_go(void)
     atomic_flag_clear(&in_use);
 }
 
-void ms_stop_reset(void)
+static void stop_reset(void)
 {
     ms_pool_is_stopped = false;
     memset(&taken, 0, sizeof(taken));
     atomic_flag_clear(&in_use);
 }
+MS_AT_FORK(MS_FORK_POOL, stop_reset);
 
 uint64_t ms_stop_done(const struct ms_heap *heap)
 {

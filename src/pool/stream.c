@@ -343,7 +343,7 @@ void ms_stream_context_died(uint64_t context)
     ms_unlock(&ms_streams_lock);
 }
 
-void ms_stream_reset(void)
+static void stream_reset(void)
 {
     ms_lock_reset(&ms_streams_lock);
     memset((void *)buckets, 0, sizeof(buckets));
@@ -352,8 +352,5 @@ void ms_stream_reset(void)
     spare = NULL;
     spare_count = 0;
     latest = own = (struct latest){0};
-    ms_captures_reset();
-    ms_cross_free_reset();
-    ms_driver_frees_reset();
-    ms_stream_arena_figures_reset();
 }
+MS_AT_FORK(MS_FORK_POOL, stream_reset);

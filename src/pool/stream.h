@@ -125,6 +125,4 @@ void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *fig
  * vacant. */
 uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_p);
 
-void ms_stream_reset(void);
-
 #endif

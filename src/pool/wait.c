@@ -109,10 +109,11 @@ void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int devic
         wait_unserved(gpu, context);
 }
 
-void ms_wait_for_work_reset(void)
+static void wait_for_work_reset(void)
 {
     atomic_store(&entering, 0);
 }
+MS_AT_FORK(MS_FORK_POOL, wait_for_work_reset);
 
 int ms_wait_free(struct ms_heap *heap, const struct ms_segment *segment)
 {

@@ -25,7 +25,5 @@ bool ms_wait_is_permitted(const struct ms_heap *heap);
 /** The vendor's free where it waits for the device (gpu.h, `free_is_sync`): while no capture is open, which
  * that would destroy; else "not ready". No lock held. The vendor's status. */
 int ms_wait_free(struct ms_heap *heap, const struct ms_segment *segment);
-/** In a fork child: nobody waits. */
-void ms_wait_for_work_reset(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/at_fork.h"
 #include "base/spare.h"
 #include "stack/frame.h"
 #include "stack/merge.h"
@@ -258,7 +259,7 @@ ms_stack_id ms_merge_capture(ms_stack_id native, const struct ms_merge_call *cal
     return id;
 }
 
-void ms_merge_reset(void)
+static void merge_reset(void)
 {
     own.key = 0;
     own.name = 0;
@@ -274,3 +275,4 @@ void ms_merge_reset(void)
     }
     atomic_store_explicit(&is_used, false, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_STACK, merge_reset);

@@ -25,7 +25,4 @@ ms_stack_id ms_merge_capture(ms_stack_id native, const struct ms_merge_call *cal
  * stacks than the tables hold. Python frames are those of the calling thread's latest ms_python_capture(). */
 unsigned ms_merge_frames(const struct ms_merge_call *call, uintptr_t *merged);
 
-/** In a fork child: nothing is known, as the tables are new. */
-void ms_merge_reset(void);
-
 #endif

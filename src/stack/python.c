@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/at_fork.h"
 #include "base/guard.h"
 #include "stack/frame.h"
 #include "stack/python_deaths.h"
@@ -244,10 +245,8 @@ const struct ms_python_frame *ms_python_frames(unsigned *count_p)
     return thread ? thread->told + MS_PYTHON_DEPTH_MAX - thread->frames : NULL;
 }
 
-void ms_python_reset(void)
+static void python_reset(void)
 {
     atomic_store_explicit(&process_id, 0, memory_order_relaxed);
-    ms_python_find_reset();
-    ms_python_threads_reset();
-    ms_python_codes_reset();
 }
+MS_AT_FORK(MS_FORK_STACK, python_reset);

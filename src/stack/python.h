@@ -62,9 +62,6 @@ extern _Atomic uint32_t ms_python_seen, ms_python_is_read;
 /** Where the evaluation loop runs one frame each (to 3.10), the addresses of its code; else 0. */
 void ms_python_loop(uintptr_t *start_p, uintptr_t *end_p);
 
-/** In a fork child: nothing is known, as the tables are new. */
-void ms_python_reset(void);
-
 /* A code object, as the table of codes keeps it: what is needed to tell function and line later, by the
  * command. Written once, before a stack with it is published. */
 struct ms_code {

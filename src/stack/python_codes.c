@@ -265,8 +265,9 @@ bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_py
            over_lines(reader, data, bytes, lines, NULL);
 }
 
-void ms_python_codes_reset(void)
+static void python_codes_reset(void)
 {
     atomic_store_explicit(&current_index, NULL, memory_order_relaxed);
     ms_lock_reset(&add_lock);
 }
+MS_AT_FORK(MS_FORK_STACK, python_codes_reset);

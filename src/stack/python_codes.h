@@ -67,7 +67,4 @@ bool ms_python_code_row(const struct ms_python_interpreter *interpreter, struct 
 bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_python_print *print,
                              uint32_t row);
 
-/** In a fork child. */
-void ms_python_codes_reset(void);
-
 #endif

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/at_fork.h"
 #include "base/elf.h"
 #include "base/log.h"
 #include "base/objects.h"
@@ -188,11 +189,12 @@ void ms_python_look_again(void)
         atomic_store_explicit(&ms_python_is_here, true, memory_order_relaxed);
 }
 
-void ms_python_find_reset(void)
+static void python_find_reset(void)
 {
     since = (struct ms_objects_since){0};
     atomic_flag_clear(&looking);
 }
+MS_AT_FORK(MS_FORK_STACK, python_find_reset);
 
 void ms_python_configure(bool on)
 {

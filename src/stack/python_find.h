@@ -17,7 +17,4 @@ struct ms_python_interpreter {
  * came or went: then it takes the lock of ms_each_object, else none. */
 const struct ms_python_interpreter *ms_python_interpreter(void);
 
-/** In a fork child: nobody is looking. */
-void ms_python_find_reset(void);
-
 #endif

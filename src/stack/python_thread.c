@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/at_fork.h"
 #include "base/guard.h"
 #include "stack/python_thread.h"
 
@@ -76,9 +77,10 @@ struct ms_python_thread *ms_python_thread_if_any(void)
     return mine;
 }
 
-void ms_python_threads_reset(void)
+static void python_threads_reset(void)
 {
     mine = NULL;
     atomic_store_explicit(&first, NULL, memory_order_relaxed);
     atomic_store_explicit(&asked_last, NULL, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_STACK, python_threads_reset);

@@ -110,7 +110,6 @@ struct ms_python_thread {
 struct ms_python_thread *ms_python_thread(void);
 /** The same, if it has one. */
 struct ms_python_thread *ms_python_thread_if_any(void);
-void ms_python_threads_reset(void);
 
 /** Where a frame chain begins. */
 struct ms_python_head {

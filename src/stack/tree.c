@@ -162,3 +162,4 @@ void ms_stack_reset(void)
     ms_rules_reset();
 #endif
 }
+MS_AT_FORK(MS_FORK_STACK, ms_stack_reset);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/at_fork.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/options.h"
@@ -116,7 +117,7 @@ static double measure(pair_func_t *pair, unsigned threads)
         pthread_t ids[THREADS_MAX];
         double sum = 0;
         ms_store_reset();
-        ms_ledger_reset();
+        ms_at_fork_run(MS_FORK_RECORD);
         ms_ledger_init(apis, APIS);
         pthread_barrier_init(&begin, NULL, threads);
         for (unsigned i = 0; i < threads; i++) {

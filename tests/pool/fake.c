@@ -525,7 +525,7 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
     current = NULL;
     depth = 0;
     thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    ms_pool_reset();
+    ms_at_fork_run(MS_FORK_POOL);
     ms_pool_init(&fake_policy, &observer);
     return gpu;
 }

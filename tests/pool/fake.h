@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "checks.h"
+#include "base/at_fork.h"
 #include "gpu/gpu.h"
 #include "pool/pool.h"
 

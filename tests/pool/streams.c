@@ -592,7 +592,7 @@ const struct ms_gpu *model_fresh(uint64_t capacity)
     pools[0].opportunistic = pools[0].internal = 1;
     streams[0] = (struct stream){.id = ++next_id, .context = next_context, .live = true};
     model_policy = (struct ms_pool_policy){.align_bytes = 2 << 20, .oom_wait_ms = 20, .size_of = size_of};
-    ms_pool_reset();
+    ms_at_fork_run(MS_FORK_POOL);
     while (events)
         event_destroy((CUevent)events);
     ms_pool_init(&model_policy, &observer);

@@ -3,6 +3,7 @@
 #ifndef MS_TESTS_POOL_STREAMS_TYPES_H
 #define MS_TESTS_POOL_STREAMS_TYPES_H
 
+#include "base/at_fork.h"
 #include "streams.h"
 
 /* Asked of every 512 bytes, or of nothing but what is the thread's own or never changes: nothing that

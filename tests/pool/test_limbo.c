@@ -138,7 +138,7 @@ static void test_ends(void)
     context = fake_context(0);
     fake_set_current(context);
     ok(take(MIB) && ms_pool_wait_look(&pending), "and when there is another in its place");
-    ms_pool_reset();
+    ms_at_fork_run(MS_FORK_POOL);
     ok(ms_pool_wait_look(&pending), "a child of fork has nothing to wait for");
 }
 

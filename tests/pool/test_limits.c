@@ -408,7 +408,7 @@ static void test_fork(void)
     uint64_t a = take(MIB);
     pid_t child = fork();
     if (child == 0) {
-        ms_pool_reset();
+        ms_at_fork_run(MS_FORK_POOL);
         bool forgot = !ms_pool_owns(a) && give(a) == -1;
         uint64_t b = take(MIB);
         _exit(forgot && b && !ms_pool_check() ? 0 : 1);

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "base/at_fork.h"
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "base/guard.h"
@@ -71,7 +72,7 @@ static void after_fork(void)
     ms_aux_stacks_reset();
     ms_objects_reset();
     ms_stack_reset();
-    ms_python_reset();
+    ms_at_fork_run(MS_FORK_STACK);
     ms_thread = (struct ms_thread){.own = &ms_own_none};
 }
 

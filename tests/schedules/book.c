@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/at_fork.h"
 #include "base/arena.h"
 #include "base/bias.h"
 #include "base/guard.h"
@@ -56,7 +57,7 @@ void book_fork(void)
     ms_aux_stacks_reset();
     ms_objects_reset();
     ms_stack_reset();
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
     ms_bias_reset();
     ms_thread.tid = 0;
     memset(&book, 0, sizeof book);

@@ -3,6 +3,7 @@
 #ifndef MEMSHIM_TESTS_LEDGER_FIXTURE_H
 #define MEMSHIM_TESTS_LEDGER_FIXTURE_H
 
+#include "base/at_fork.h"
 #include "ledger/snapshot.h"
 #include "tests/tap.h"
 
@@ -46,7 +47,7 @@ static void look(void)
 static void start(void)
 {
     ms_store_reset();
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
     ms_ledger_init(apis, 3);
 }
 

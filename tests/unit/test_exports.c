@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/at_fork.h"
 #include "base/options.h"
 #include "ledger/exports.h"
 #include "ledger/journal.h"
@@ -32,7 +33,7 @@ static void start(const char *directory)
 
     snprintf(text, sizeof(text), "MEMSHIM_DIR=%s", directory);
     ms_options_load(environment, NULL, NULL);
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
     ms_store_reset();
     ms_ledger_init(NULL, 0);
     ms_ledger_touch();

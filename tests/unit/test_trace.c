@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/at_fork.h"
 #include "base/options.h"
 #include "ledger/journal.h"
 #include "ledger/recover.h"
@@ -105,7 +106,7 @@ static void test_lines(void)
     ok(!next(file), "nothing else");
     fclose(file);
     ms_store_reset();
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
 }
 
 static void *churn(void *arg)
@@ -145,7 +146,7 @@ static void test_threads(void)
     is_u64(events, THREADS * (TURNS * 2 - TURNS / 16), "every event has a line");
     is_u64(wrong, 0, "each free comes after its allocation, and ids are counted up");
     ms_store_reset();
-    ms_ledger_reset();
+    ms_at_fork_run(MS_FORK_RECORD);
 }
 
 /* A child that is killed in the middle leaves what it had not written in its ledger. */

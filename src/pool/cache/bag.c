@@ -30,8 +30,9 @@ void ms_batch_drop(struct ms_batch *batch)
     ms_unlock(&lock);
 }
 
-void ms_batches_reset(void)
+static void bags_reset(void)
 {
     ms_lock_reset(&lock);
     batches.spare = NULL;
 }
+MS_AT_FORK(MS_FORK_POOL, bags_reset);

@@ -23,7 +23,5 @@ struct ms_batch {
 /** An empty one; NULL without memory. Any thread, any lock of the pool's but the tables'. */
 struct ms_batch *ms_batch_new(void);
 void ms_batch_drop(struct ms_batch *batch);
-/** In a fork child: those that there were are nobody's. */
-void ms_batches_reset(void);
 
 #endif

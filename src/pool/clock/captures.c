@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "base/arena.h"
+#include "base/at_fork.h"
 #include "base/guard.h"
 #include "pool/clock/captures.h"
 
@@ -118,3 +119,4 @@ void ms_captures_reset(void)
     atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
     atomic_store_explicit(&unlisted, false, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, ms_captures_reset);

@@ -175,3 +175,4 @@ void ms_recycled_reset(void)
     records.spare = NULL;
     first = last = NULL;
 }
+MS_AT_FORK(MS_FORK_POOL, ms_recycled_reset);

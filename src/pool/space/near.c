@@ -83,9 +83,10 @@ void ms_address_cache_note_somewhere(uintptr_t table, uint64_t hash, const struc
     ms_address_cache_set(set, way, hash, slot, record_id);
 }
 
-void ms_address_cache_reset(void)
+static void near_reset(void)
 {
     ms_lock_reset(&lock);
     memset((void *)first, 0, sizeof first);
     atomic_store_explicit(&ms_address_cache, (uintptr_t)first + (64 - FIRST_BITS), memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, near_reset);

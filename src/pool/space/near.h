@@ -91,6 +91,5 @@ static inline void ms_address_cache_drop(struct ms_address_cache_set *set, unsig
 {
     atomic_store_explicit(&set->entries[way], 0, memory_order_relaxed);
 }
-void ms_address_cache_reset(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "base/arena.h"
+#include "base/at_fork.h"
 #include "base/count.h"
 #include "pool/space/pagemap.h"
 
@@ -60,8 +61,9 @@ void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment)
     }
 }
 
-void ms_page_reset(void)
+static void page_reset(void)
 {
     for (unsigned i = 0; i < MS_ARRAY_LEN(ms_page_root.leaves); i++)
         atomic_store_explicit(&ms_page_root.leaves[i], NULL, memory_order_relaxed);
 }
+MS_AT_FORK(MS_FORK_POOL, page_reset);

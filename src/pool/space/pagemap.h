@@ -39,6 +39,5 @@ bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 /** Where the entries are still this segment's: when a context has ended, another may have its addresses
  * already. */
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
-void ms_page_reset(void);
 
 #endif

@@ -123,10 +123,11 @@ uint64_t ms_table_serials(uint64_t count)
     return atomic_fetch_add_explicit(&tables.serial, count, memory_order_relaxed);
 }
 
-void ms_table_reset(void)
+static void table_reset(void)
 {
     ms_lock_reset(&tables.lock);
     tables.extents.spare = NULL;
     tables.segments.spare = NULL;
     memset(tables.arrays, 0, sizeof(tables.arrays));
 }
+MS_AT_FORK(MS_FORK_POOL, table_reset);

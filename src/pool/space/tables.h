@@ -25,6 +25,5 @@ void ms_table_drop_segment(struct ms_segment *segment);
 void *ms_table_array(enum ms_array_kind kind, uint64_t bytes, uint32_t *order_p);
 void ms_table_drop_array(enum ms_array_kind kind, void *array, uint32_t order);
 uint64_t ms_table_serials(uint64_t count);
-void ms_table_reset(void);
 
 #endif
