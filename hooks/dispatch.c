@@ -442,7 +442,7 @@ void ms_call_begin(struct ms_call *call)
     }
     if (classes[class].before)
         classes[class].before(call);
-    if (call->records)
+    if (call->records && ms_serve_is_on())
         ms_serve_before_growth(call);
     ms_guard_leave();
     errno = call->scope.saved_errno;

@@ -180,7 +180,7 @@ void ms_serve_before_growth(const struct ms_call *call)
     unsigned class = ms_rows[call->row]->class;
     int device;
 
-    if (!ms_serve_is_on() || call->answered || !ms_families[ms_rows[call->row]->api].vendor ||
+    if (call->answered || !ms_families[ms_rows[call->row]->api].vendor ||
         !needs_room(class, &call->args) || !call->args.bytes ||
         (outer && ms_rows[outer->row]->class == MS_CLASS_BUFFER_ALLOC))
         return;

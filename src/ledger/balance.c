@@ -76,8 +76,8 @@ void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
     if (is_beside(row)) {
-        atomic_fetch_add(&beside[row->device], row->bytes);
-        ms_pools_beside(row->device, now_ns);
+        uint64_t before = atomic_fetch_add(&beside[row->device], row->bytes);
+        ms_pools_beside(row->device, now_ns, before + row->bytes, row->bytes);
     }
     if (sum)
         atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
@@ -93,8 +93,8 @@ void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns)
 {
     _Atomic uint64_t *sum = sum_of(row->device, ms_block_row_kind(row));
     if (is_beside(row)) {
-        atomic_fetch_sub(&beside[row->device], row->bytes);
-        ms_pools_beside(row->device, now_ns);
+        uint64_t before = atomic_fetch_sub(&beside[row->device], row->bytes);
+        ms_pools_beside(row->device, now_ns, before - row->bytes, -row->bytes);
     }
     if (sum)
         atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);

@@ -123,6 +123,8 @@ enum ms_series { MS_SERIES_LIVE, MS_SERIES_RESERVED, MS_SERIES_PENDING, MS_SERIE
 struct ms_history *ms_history_of_series(enum ms_series series, unsigned account, bool create);
 /** The live bytes became `live` at `now_ns`, having been `before` until then. NULL takes no notes. */
 void ms_history_note(struct ms_history *timeline, uint64_t now_ns, uint64_t before, uint64_t live);
+/** When its latest bucket ends. */
+uint64_t ms_history_until(const struct ms_history *timeline);
 /** How long one bucket is by now, as a power of two of nanoseconds; 0 if there is none. */
 unsigned ms_history_shift(const struct ms_history *timeline);
 /** Copies the buckets up to `now_ns` at the coarser `shift`; returns how many. `live` is the value since
@@ -161,8 +163,9 @@ _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a 
 /** As ms_ledger_pool and ms_ledger_stream_arena, under the lock. */
 void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
 void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *record, uint64_t now_ns);
-/** The bytes of the device's blocks that are the vendor's own have changed (ms_balance_beside). */
-void ms_pools_beside(int device, uint64_t now_ns);
+/** The bytes of the device's blocks that are the vendor's own (ms_balance_beside) have become so many, by
+ * `change`, modulo 2^64. Takes no lock where that changes nothing of the course of time. */
+void ms_pools_beside(int device, uint64_t now_ns, uint64_t beside_bytes, uint64_t change);
 /** The most that pool and those had at once. */
 uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */

@@ -17,7 +17,11 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static uint32_t buckets[BUCKETS];         /* row + 1 of the first segment whose address falls into it */
 static bool any_segment;                  /* in a bucket, ever */
 static uint32_t free_rows;                /* likewise of the rows that are free */
-static uint64_t held_now[MS_DEVICES_MAX]; /* what was last noted of the program's hold on each device */
+/* Until then, and up to so much, what the program has of the device changes nothing of what is noted. */
+static struct quiet {
+    _Atomic uint64_t until_ns, most_bytes;
+} quiet[MS_DEVICES_MAX];
+static _Atomic uint64_t reserved_now[MS_DEVICES_MAX];
 
 static struct ms_pool_row *pool_row(int device)
 {
@@ -51,24 +55,42 @@ static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t be
     ms_history_note(ms_history_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
-/* Under the lock: what the program has of the device, whoever gave it. */
-static void note_held(int device, struct ms_pool_row *row, uint64_t now_ns)
+/* What the program has of the device, whoever gave it. */
+static uint64_t held_now(int device)
 {
-    uint64_t held = row->record.reserved_bytes + ms_balance_beside(device);
-    if (held > atomic_load(&row->peak_held_bytes))
-        atomic_store(&row->peak_held_bytes, held);
-    note(MS_SERIES_RESERVED, device, now_ns, held_now[device], held);
-    held_now[device] = held;
+    return atomic_load(&reserved_now[device]) + ms_balance_beside(device);
 }
 
-void ms_pools_beside(int device, uint64_t now_ns)
+/* Under the lock: it has just changed by `change`. Of `quiet` the time is written last and read first, so
+ * that no later bucket goes with an earlier one's bytes. */
+static void note_held(int device, struct ms_pool_row *row, uint64_t now_ns, uint64_t change)
+{
+    uint64_t held = held_now(device);
+    struct ms_history *history = ms_history_of_series(MS_SERIES_RESERVED, ms_account_number(device), true);
+    if (held > atomic_load(&row->peak_held_bytes))
+        atomic_store(&row->peak_held_bytes, held);
+    ms_history_note(history, now_ns, held - change, held);
+    if (history) {
+        atomic_store(&quiet[device].most_bytes, history->values[history->last]);
+        atomic_store(&quiet[device].until_ns, ms_history_until(history));
+    }
+}
+
+static MS_NOINLINE void note_beside(int device, uint64_t now_ns, uint64_t change)
 {
     int saved_errno = errno;
     ms_lock(&lock);
     if (open_pool_row(device))
-        note_held(device, pool_row(device), now_ns);
+        note_held(device, pool_row(device), now_ns, change);
     ms_unlock(&lock);
     errno = saved_errno;
+}
+
+void ms_pools_beside(int device, uint64_t now_ns, uint64_t beside_bytes, uint64_t change)
+{
+    if (now_ns >= atomic_load(&quiet[device].until_ns) ||
+        atomic_load(&reserved_now[device]) + beside_bytes > atomic_load(&quiet[device].most_bytes))
+        note_beside(device, now_ns, change);
 }
 
 uint64_t ms_pools_held_most(int device)
@@ -93,7 +115,8 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
         row->record.peak_parts = before.peak_parts;
     }
     row->latest_ns = now_ns;
-    note_held(device, row, now_ns);
+    atomic_store(&reserved_now[device], record->reserved_bytes);
+    note_held(device, row, now_ns, record->reserved_bytes - before.reserved_bytes);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
     note(MS_SERIES_PENDING, device, now_ns, before.parts.pending, record->parts.pending);
 }
@@ -231,7 +254,8 @@ static void pools_reset(void)
         memset(buckets, 0, sizeof buckets);
     any_segment = false;
     free_rows = 0;
-    memset(held_now, 0, sizeof held_now);
+    memset(quiet, 0, sizeof quiet);
+    memset(reserved_now, 0, sizeof reserved_now);
     ms_lock_reset(&lock);
 }
 MS_AT_FORK(MS_FORK_RECORD, pools_reset);

@@ -98,6 +98,11 @@ void ms_history_note(struct ms_history *timeline, uint64_t now_ns, uint64_t befo
     timeline->values[timeline->last] = larger(timeline->values[timeline->last], live);
 }
 
+uint64_t ms_history_until(const struct ms_history *timeline)
+{
+    return (timeline->last + UINT64_C(1)) << timeline->shift;
+}
+
 unsigned ms_history_shift(const struct ms_history *timeline)
 {
     return timeline ? timeline->shift % MS_HISTORY_CHANGING : 0;

@@ -2,6 +2,7 @@
  * report. */
 #include "config.h"
 
+#include "ledger/balance.h"
 #include "ledger/internal.h"
 #include "ledger/snapshot.h"
 #include "tests/tap.h"
@@ -216,12 +217,80 @@ static void test_figures(void)
     ms_snapshot_release(&snapshot);
 }
 
+/* --- the course of what the program has of a device --- */
+
+enum { COURSE_DEVICE = 3, COURSE_BUCKETS = 64, COURSE_EVENTS = 20000 };
+
+/* What each stretch of time must have: the most at any time in it. */
+struct course {
+    uint64_t most[COURSE_BUCKETS];
+    uint64_t held, bucket, peak;
+};
+
+static void course_goes_to(struct course *course, uint64_t bucket, uint64_t held)
+{
+    for (; course->bucket < bucket; course->bucket++)
+        course->most[course->bucket + 1] = course->held;
+    course->held = held;
+    course->most[bucket] = held > course->most[bucket] ? held : course->most[bucket];
+    course->peak = held > course->peak ? held : course->peak;
+}
+
+static uint32_t random_below(uint32_t bound)
+{
+    static uint64_t state = 7;
+
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % bound;
+}
+
+/* Nearly all changes are within what was noted before, and none of those may be lost for it. */
+static void test_course(void)
+{
+    static struct course course;
+    struct ms_block_row rows[32] = {{.bytes = 0}};
+    struct ms_pool_record record = {.reserved_bytes = 0};
+    const uint64_t stretch = (uint64_t)1
+                             << ms_history_shift(ms_history_of_series(MS_SERIES_RESERVED, 0, true));
+    uint64_t beside = 0, wrong = 0;
+
+    for (unsigned i = 0; i < COURSE_EVENTS; i++) {
+        struct ms_block_row *row = &rows[random_below(32)];
+        uint64_t now_ns = stretch * COURSE_BUCKETS / COURSE_EVENTS * i;
+        bool is_pool = random_below(10) == 0, comes = !is_pool && !row->bytes;
+
+        if (is_pool)
+            record.reserved_bytes = random_below(5000);
+        else if (comes)
+            *row = (struct ms_block_row){
+                .bytes = 1 + random_below(1000), .device = COURSE_DEVICE, .tags = MS_KIND_HANDLE};
+        beside += comes ? row->bytes : is_pool ? 0 : -row->bytes;
+        course_goes_to(&course, now_ns / stretch, record.reserved_bytes + beside);
+        if (is_pool)
+            ms_pools_put(COURSE_DEVICE, &record, now_ns);
+        else if (comes)
+            ms_balance_follow(row, now_ns);
+        else
+            ms_balance_unfollow(row, now_ns);
+        if (!is_pool && !comes)
+            row->bytes = 0;
+    }
+    const struct ms_history *history =
+        ms_history_of_series(MS_SERIES_RESERVED, ms_account_number(COURSE_DEVICE), false);
+    for (unsigned i = 0; i <= course.bucket; i++)
+        wrong += history->values[i] != course.most[i];
+    is_u64(history->last, course.bucket, "the course goes on to its end");
+    is_u64(wrong, 0, "and each stretch has the most that was held in it");
+    is_u64(ms_pools_held_most(COURSE_DEVICE), course.peak, "as the peak is the most of all");
+}
+
 int main(void)
 {
-    plan(21);
+    plan(24);
     ms_ledger_init(apis, 1);
     test_segments();
     test_figures();
     test_told();
+    test_course();
     return done();
 }
