@@ -159,7 +159,7 @@ void ms_job_close(struct ms_job *job);
 /** The job report. 0, or -1 with errno. */
 int ms_job_write(FILE *out, const struct ms_job *job);
 void ms_job_put_text(FILE *out, const struct ms_job *job);
-/** "2 stand out" and a line for each, at most `most`, with the call site that makes it so. */
+/** "2 figures stand out" and a line for each, at most `most`, with the call site that makes it so. */
 void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most);
 
 /* --- between its files

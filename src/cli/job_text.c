@@ -144,7 +144,7 @@ void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most)
 {
     size_t shown = job->outlier_count < most ? job->outlier_count : most;
 
-    fprintf(out, "%zu stand%s out\n", job->outliers_all, job->outliers_all == 1 ? "s" : "");
+    fprintf(out, "%zu figure%s out\n", job->outliers_all, job->outliers_all == 1 ? " stands" : "s stand");
     for (size_t i = 0; i < shown; i++)
         put_outlier(out, job, &job->outliers[i]);
     if (job->outliers_all > shown)

@@ -216,6 +216,9 @@ def of_a_job(page, report, shots):
         assert [int(value) for value in most] == sorted((row[key]["max"] for row in job[name]), reverse=True), (name, most)
     first = page.run("return [...document.querySelectorAll('#job-outliers tbody tr')].map((row) => row.textContent)")
     assert len(first) == len(job["outliers"]) and all(f"rank {row['rank']} on " in text and "stray" in text for text, row in zip(first, job["outliers"])), first
+    assert page.text("#job-line").startswith(f"{len(report['ranks'])} processes"), page.text("#job-line")
+    alike = page.run("return [...document.querySelectorAll('#job-figures tbody tr')].map((row) => row.lastChild.textContent === 'all alike')")
+    assert alike == [row["min"] == row["max"] for row in (job["figures"][key] for key in ("peak_bytes", "live_bytes", "leaked_bytes", "reserved_bytes", "growth_bytes"))], alike
     assert not any(slip in page.text("#job") for slip in ("undefined", "NaN", "[object")), page.text("#job")
     page.shot(shots, "job")
 

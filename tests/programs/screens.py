@@ -102,7 +102,7 @@ check("training", screen("training", play("training", [os.path.join(os.path.relp
        r"^Leak +4\.1 MiB never freed, in 8 blocks: 256\.0 KiB lost, 3\.9 MiB held to the end$",
        r"^ +256\.0 KiB +cudaMallocAsync, in keep_logits at tests/programs/training\.c:\d+$", r"^Next +memshim leaks "])
 check("ranks", screen("ranks", play("ranks", [os.path.join(os.path.relpath(BUILD, TOP), "tests", "programs", "ranks")], MEMSIM_DEVICES="4", MEMSIM_CONTEXT="300M")),
-      [r"^\d stand out\n  rank 0 on node: ", r"^rank 3 ", r"^4 processes: peak .*rank 0\)", r"^ +192\.0 MiB +cudaMalloc, in load_weights at",
+      [r"^\d figures stand out\n  rank 0 on node: ", r"^rank 3 ", r"^4 processes: peak .*rank 0\)", r"^ +192\.0 MiB +cudaMalloc, in load_weights at",
        r"^Also  300\.0 MiB in use on cuda 0 in no allocation: at most 300\.0 MiB for contexts and modules$", r"in evaluate at tests/programs/ranks\.c:\d+", r"^Next +memshim "])
 python = torch()
 if not python:

@@ -37,6 +37,10 @@ function number(value, attributes) {
   return el("span", { class: "figure", "data-value": String(value), ...attributes }, exactText(value));
 }
 
+function blockCount(value) {
+  return [number(value || 0), Number(value) === 1 ? " block" : " blocks"];
+}
+
 function button(text, act, attributes) {
   return el("button", { type: "button", onclick: act, ...attributes }, text);
 }

@@ -21,10 +21,10 @@ function deviceCard(page, device) {
     el("dl", {},
       fact("peak allocated", [bytes(device.peak_live_bytes, { "data-fact": "peak_live_bytes" }),
         ` after ${timeText(device.peak_ns)}`, total ? `, ${shareText(asNumber(device.peak_live_bytes), total)} of the device` : ""]),
-      fact("allocated at exit", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", number(device.live_count || 0), " blocks"]),
+      fact("allocated at exit", [bytes(device.live_bytes, { "data-fact": "live_bytes" }), " in ", blockCount(device.live_count)]),
       fact("reserved at most", bytes(reservedMost(device), { "data-fact": "peak_held_bytes" })),
       fact("allocated in total", [bytes(device.allocated_bytes || 0, { "data-fact": "allocated_bytes" }), " in ",
-        number(device.allocated_count || 0), " blocks"]),
+        blockCount(device.allocated_count)]),
       !Number.isNaN(report.limit(device)) && fact("limit", bytes(report.limit(device))),
       device.untracked_bytes !== undefined && fact("not seen by memshim", bytes(device.untracked_bytes))));
 }
@@ -115,6 +115,7 @@ function drawOverview(page, place) {
       ` after ${timeText(asNumber(run.end_unix_ns) - asNumber(run.start_unix_ns))}`),
     run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
     view && el("p", { class: "warning" }, view),
+    report.head.job && jobLine(report.head.job),
     report.head.job && outlierLine(report.head.job));
   drawFirst(page, place);
   put(place, page.index.length > 1 && processTable(page),
@@ -131,6 +132,12 @@ function drawOverview(page, place) {
     ownersTable(page), topSites(page), balanceTable(page), contextsTable(page));
 }
 
+/* Of how many processes the report is, before anything that is one's. */
+function jobLine(job) {
+  return el("p", { id: "job-line" }, el("b", {}, number(job.processes), " processes"), " were merged; but for the tables of all of them the page is of the fullest, ",
+    short(job.shown, 80), ".");
+}
+
 /* Who of a job stands out, first of all: its figure, its line. */
 function outlierLine(job) {
   const row = (job.outliers || [])[0];
@@ -141,16 +148,15 @@ function outlierLine(job) {
 /* Of a job report: what its processes had, and who stands out. */
 function jobTables(job) {
   const tableOf = (id, caption, what, rows, found) => (rows || []).length > 0 && [
-    table(caption, [[what, ""], ["least", "right"], ["median", "right"], ["most", "right"], ["who", ""]],
-      rows.map((row) => [short(row.name, 80), bytes(row.min), bytes(row.median), bytes(row.max), short(row.who, 80)]), { id }),
+    table(caption, [[what, ""], ["least", "right"], ["median", "right"], ["most", "right"], ["who", "who"]],
+      rows.map((row) => [short(row.name, 80), bytes(row.min), bytes(row.median), bytes(row.max), row.min === row.max ? "all alike" : short(row.who, 80)]), { id }),
     found > rows.length && el("p", {}, `and ${found - rows.length} more`)];
   const outliers = job.outliers || [];
   return el("section", { id: "job" },
-    el("p", {}, number(job.processes), " processes were merged; but for these tables the page is of the fullest, ", short(job.shown, 80), "."),
     tableOf("job-figures", "Of each process", "figure", job.figures, 0),
     tableOf("job-owners", "At the peak of a device, by owner", "owner", job.owners, asNumber(job.owners_found)),
     tableOf("job-phases", "Largest peak, by phase", "phase", job.phases, asNumber(job.phases_found)),
-    outliers.length > 0 && table("Who stands out", [["who", ""], ["figure", ""], ["value", "right"], ["its group's median", "right"], ["by", "code"]],
+    outliers.length > 0 && table("Who stands out", [["who", "who"], ["figure", ""], ["value", "right"], ["its group's median", "right"], ["by", "code"]],
       outliers.map((row) => [short(row.who, 80), short(row.figure, 30), bytes(row.value), bytes(row.median), short(row.site, 200)]), { id: "job-outliers" }),
     asNumber(job.outliers_found) > outliers.length && el("p", {}, `and ${asNumber(job.outliers_found) - outliers.length} more`));
 }
