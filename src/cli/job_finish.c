@@ -9,23 +9,23 @@
 #include "cli/job.h"
 #include "report/contexts_told.h"
 
-static const struct ms_job *sorting;
-
-static int by_rank(const void *a, const void *b)
+static int by_rank(const void *a, const void *b, void *arg)
 {
-    return ms_job_compare(&sorting->ranks[*(const uint32_t *)a], &sorting->ranks[*(const uint32_t *)b]);
+    const struct ms_job *job = arg;
+
+    return ms_job_compare(&job->ranks[*(const uint32_t *)a], &job->ranks[*(const uint32_t *)b]);
 }
 
-static const struct ms_job_list *sorting_list;
-
-static int by_key(const void *a, const void *b)
+static int by_key(const void *a, const void *b, void *arg)
 {
-    return strcmp(sorting_list->rows[*(const uint32_t *)a].key, sorting_list->rows[*(const uint32_t *)b].key);
+    const struct ms_job_list *list = arg;
+
+    return strcmp(list->rows[*(const uint32_t *)a].key, list->rows[*(const uint32_t *)b].key);
 }
 
 /* Where each row goes: place_p[old] = new, and order_p[new] = old. */
-static int sort(size_t count, int (*compare)(const void *, const void *), uint32_t **order_p,
-                uint32_t **place_p)
+static int sort(size_t count, int (*compare)(const void *, const void *, void *), void *arg,
+                uint32_t **order_p, uint32_t **place_p)
 {
     *order_p = calloc(count + 1, sizeof(**order_p));
     *place_p = calloc(count + 1, sizeof(**place_p));
@@ -34,7 +34,7 @@ static int sort(size_t count, int (*compare)(const void *, const void *), uint32
     for (size_t i = 0; i < count; i++)
         (*order_p)[i] = (uint32_t)i;
     if (count)
-        qsort(*order_p, count, sizeof(**order_p), compare);
+        qsort_r(*order_p, count, sizeof(**order_p), compare, arg);
     for (size_t i = 0; i < count; i++)
         (*place_p)[(*order_p)[i]] = (uint32_t)i;
     return 0;
@@ -132,15 +132,13 @@ static int refuse_twice(const struct ms_job *job)
 }
 
 /* Where the rows of each list go: orders[] and places[] as sort() has them. */
-static int sort_lists(const struct ms_job *job, uint32_t *orders[MS_JOB_LISTS],
-                      uint32_t *places[MS_JOB_LISTS])
+static int sort_lists(struct ms_job *job, uint32_t *orders[MS_JOB_LISTS], uint32_t *places[MS_JOB_LISTS])
 {
     int status = 0;
 
-    for (unsigned list = 0; list < MS_JOB_LISTS; list++) {
-        sorting_list = &job->lists[list];
-        status = sort(sorting_list->count, by_key, &orders[list], &places[list]) | status;
-    }
+    for (unsigned list = 0; list < MS_JOB_LISTS; list++)
+        status =
+            sort(job->lists[list].count, by_key, &job->lists[list], &orders[list], &places[list]) | status;
     return status;
 }
 
@@ -157,8 +155,7 @@ int ms_job_finish(struct ms_job *job)
     uint32_t *rank_order, *rank_place, *orders[MS_JOB_LISTS], *places[MS_JOB_LISTS];
     int status;
 
-    sorting = job;
-    status = sort(job->rank_count, by_rank, &rank_order, &rank_place);
+    status = sort(job->rank_count, by_rank, job, &rank_order, &rank_place);
     status = sort_lists(job, orders, places) | status;
     if (status == 0)
         status = move_ranks(job, rank_order, places);

@@ -49,8 +49,6 @@ static unsigned sites_of(const struct ms_job_rank *rank, uint32_t sites[MS_JOB_P
     return rank->held_count;
 }
 
-static const struct ms_job *sorting;
-
 static int compare_sites(const struct ms_job_rank *a, const struct ms_job_rank *b)
 {
     uint32_t left[MS_JOB_PARTS], right[MS_JOB_PARTS];
@@ -64,24 +62,24 @@ static int compare_sites(const struct ms_job_rank *a, const struct ms_job_rank *
     return 0;
 }
 
-static int by_sites(const void *a, const void *b)
+static int by_sites(const void *a, const void *b, void *arg)
 {
+    const struct ms_job *job = arg;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = compare_sites(&sorting->ranks[x], &sorting->ranks[y]);
+    int order = compare_sites(&job->ranks[x], &job->ranks[y]);
 
     return order ? order : by_number(a, b);
 }
 
-static const struct grouping *sorting_kinds;
-
 /* Largest first, then the one with the lowest rank. */
-static int by_size(const void *a, const void *b)
+static int by_size(const void *a, const void *b, void *arg)
 {
     const struct kind *x = a, *y = b;
+    const struct grouping *grouping = arg;
 
     if (x->count != y->count)
         return x->count > y->count ? -1 : 1;
-    return by_number(&sorting_kinds->order[x->first], &sorting_kinds->order[y->first]);
+    return by_number(&grouping->order[x->first], &grouping->order[y->first]);
 }
 
 static int find_kinds(struct grouping *grouping)
@@ -94,15 +92,13 @@ static int find_kinds(struct grouping *grouping)
         return -1;
     for (size_t i = 0; i < job->rank_count; i++)
         grouping->order[i] = (uint32_t)i;
-    sorting = job;
-    qsort(grouping->order, job->rank_count, sizeof(*grouping->order), by_sites);
+    qsort_r(grouping->order, job->rank_count, sizeof(*grouping->order), by_sites, job);
     for (size_t i = 0; i < job->rank_count; i++) {
         if (!i || compare_sites(&job->ranks[grouping->order[i - 1]], &job->ranks[grouping->order[i]]) != 0)
             grouping->kinds[grouping->kind_count++] = (struct kind){(uint32_t)i, 0, 0};
         grouping->kinds[grouping->kind_count - 1].count++;
     }
-    sorting_kinds = grouping;
-    qsort(grouping->kinds, grouping->kind_count, sizeof(*grouping->kinds), by_size);
+    qsort_r(grouping->kinds, grouping->kind_count, sizeof(*grouping->kinds), by_size, grouping);
     return 0;
 }
 

@@ -187,13 +187,16 @@ int ms_job_write(FILE *out, const struct ms_job *job)
     return status;
 }
 
-static const struct ms_job *sorting;
-static enum ms_job_figure sort_figure;
+struct by_figure {
+    const struct ms_job *job;
+    enum ms_job_figure figure;
+};
 
-static int by_figure(const void *a, const void *b)
+static int by_figure(const void *a, const void *b, void *arg)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    json_int_t left = sorting->ranks[x].figures[sort_figure], right = sorting->ranks[y].figures[sort_figure];
+    const struct by_figure *by = arg;
+    json_int_t left = by->job->ranks[x].figures[by->figure], right = by->job->ranks[y].figures[by->figure];
 
     if (left != right)
         return left < right ? -1 : 1;
@@ -204,13 +207,12 @@ json_int_t ms_job_spread_of(const struct ms_job *job, enum ms_job_figure figure,
                             uint32_t rows[3])
 {
     size_t last = job->rank_count - 1;
+    struct by_figure by = {job, figure};
     json_int_t median;
 
     for (size_t i = 0; i < job->rank_count; i++)
         order[i] = (uint32_t)i;
-    sorting = job;
-    sort_figure = figure;
-    qsort(order, job->rank_count, sizeof(*order), by_figure);
+    qsort_r(order, job->rank_count, sizeof(*order), by_figure, &by);
     rows[0] = order[0];
     rows[1] = order[last / 2];
     median = ms_job_between(job->ranks[rows[1]].figures[figure],

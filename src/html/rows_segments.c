@@ -39,8 +39,8 @@ static int open_all(struct all *all, const struct ms_report *report)
 
     json_array_foreach (segments, i, segment)
         blocks += json_array_size(ms_report_array(segment, "blocks"));
-    *all = (struct all){.segments = calloc(count + 1, sizeof(json_t *)),
-                        .blocks = calloc(blocks + 1, sizeof(json_t *)),
+    *all = (struct all){.segments = calloc(count + 1, sizeof(*all->segments)),
+                        .blocks = calloc(blocks + 1, sizeof(*all->blocks)),
                         .device = calloc(count + 1, sizeof(uint32_t)),
                         .first = calloc(count + 1, sizeof(uint32_t))};
     if (!all->segments || !all->blocks || !all->device || !all->first)

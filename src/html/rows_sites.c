@@ -158,11 +158,13 @@ static int put_held(struct ms_columns *columns, const struct ms_model *model)
 {
     size_t count = count_held(model), at = 0, k;
     int64_t *bytes = calloc(2 * count + 1, sizeof(*bytes));
-    uint32_t *site = (uint32_t *)(bytes + count), *moment = site + count;
+    uint32_t *site, *moment;
     json_t *held;
 
     if (!bytes)
         return -1;
+    site = (uint32_t *)(bytes + count);
+    moment = site + count;
     for (size_t i = 0; i < model->site_count; i++) {
         json_array_foreach (ms_report_array(model->sites[i].json, "held"), k, held) {
             site[at] = (uint32_t)i;
@@ -180,10 +182,10 @@ static int put_held(struct ms_columns *columns, const struct ms_model *model)
 static int put_leaks(struct ms_columns *columns, struct ms_strings *strings, const struct ms_report *report)
 {
     static const struct ms_html_key keys[] = {
-        {"leak.class", "class", true},        {"leak.pattern", "pattern", true},
-        {"leak.site", "site", false},
-        {"leak.bytes", "bytes", false},       {"leak.count", "count", false},
-        {"leak.first_ns", "first_ns", false}, {"leak.last_ns", "last_ns", false}};
+        {"leak.class", "class", true},     {"leak.pattern", "pattern", true},
+        {"leak.site", "site", false},      {"leak.bytes", "bytes", false},
+        {"leak.count", "count", false},    {"leak.first_ns", "first_ns", false},
+        {"leak.last_ns", "last_ns", false}};
     json_t *leaks = ms_report_array(report->root, "leaks"), *leak;
     json_t **rows = calloc(json_array_size(leaks) + 1, sizeof(*rows));
     size_t i;

@@ -135,7 +135,7 @@ enum { LINES_MAX = 4 << 20 };
 static json_t *code(const struct ms_code *code, uint32_t number, uint64_t *lines_left_p)
 {
     char version[16];
-    snprintf(version, sizeof version, "%u.%u", code->version >> 8, code->version & 0xff);
+    snprintf(version, sizeof version, "%d.%d", code->version >> 8, code->version & 0xff);
     json_t *json = json_pack("{s:I, s:o, s:o, s:I, s:s}", "id", (json_int_t)number, "file",
                              ms_out_string(ms_code_text(code->file)), "function",
                              ms_out_string(ms_code_text(code->name)), "first_line",
