@@ -1,5 +1,5 @@
 # scripts: what people and continuous integration run; nothing is installed from here
-EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/get-hip scripts/get-pythons scripts/lib.sh scripts/results.sh scripts/test scripts/quickstart scripts/fuzz \
+EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/fetch scripts/lib.sh scripts/results.sh scripts/test scripts/quickstart scripts/fuzz \
 	scripts/dist-time scripts/reproducible scripts/bench scripts/browser scripts/schedules scripts/check-format scripts/coverage
 
 ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-scripts scripts/check-vendor-calls scripts/check-memory-order

@@ -2,7 +2,7 @@
 """HIP's rows and our declarations against the vendor's headers, and every memory function of headers and library has a row.
 
 The compiler is the judge, as in prototypes.py: the vendor's header is included, and each function is declared again as memshim has it.
-The headers are Debian's 5.2.3 (scripts/get-hip), or installed ones; skipped where there are none.
+The headers are Debian's 5.2.3 (scripts/fetch hip), or installed ones; skipped where there are none.
 """
 import os
 import re
@@ -17,7 +17,7 @@ CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ
                      "memshim", "hip-5.2.3", "usr")
 PREFIX = next((p for p in (CACHE, "/usr", "/opt/rocm") if os.path.exists(os.path.join(p, "include", "hip", "hip_runtime_api.h"))), None)
 if not PREFIX:
-    print("1..0 # SKIP HIP's headers are not here: scripts/get-hip fetches them")
+    print("1..0 # SKIP HIP's headers are not here: scripts/fetch hip fetches them")
     sys.exit(0)
 
 # What is about memory, by its name: wider than today's headers, as vendor.NAME is for CUDA.

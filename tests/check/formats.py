@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `memshim check` writes as SARIF and JUnit is sound and says what --json does: by a schema of the keys that are used (sarif.schema.json) and an XML parser, of a
-report made by hand and of one whose every name was made to do harm. The tools' own readers: scripts/exports."""
+report made by hand and of one whose every name was made to do harm. The tools' own readers: scripts/test-exports."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `memshim check` writes, opened by the tools that it is for: sarif-tools and junitparser. Run by scripts/exports, with their interpreter; prints TAP."""
+"""What `memshim check` writes, opened by the tools that it is for: sarif-tools and junitparser. Run by scripts/test-exports, with their interpreter; prints TAP."""
 import json
 import os
 import subprocess

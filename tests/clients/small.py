@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The small clients (clients.conf): programs of other people, unmodified, natively on the simulated GPU and under memshim in every mode. scripts/clients runs all.
+"""The small clients (clients.conf): programs of other people, unmodified, natively on the simulated GPU and under memshim in every mode. scripts/test-clients runs all.
 
 Skipped where their packages cannot be had from PyPI.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `memshim export` writes is what each format's documentation allows (readers.py), and its sums are those of the report: of a report made by hand, of a
-real program's with its trace, and of one whose every name was made to do harm. The tools themselves: scripts/exports."""
+real program's with its trace, and of one whose every name was made to do harm. The tools themselves: scripts/test-exports."""
 import copy
 import json
 import os

@@ -1,5 +1,5 @@
-# tests/export: what memshim export writes; scripts/exports opens it in the tools themselves
+# tests/export: what memshim export writes; scripts/test-exports opens it in the tools themselves
 dist_check_SCRIPTS += tests/export/formats.py
-EXTRA_DIST += tests/export/readers.py tests/export/opened.py tests/export/browser.py scripts/exports \
+EXTRA_DIST += tests/export/readers.py tests/export/opened.py tests/export/browser.py scripts/test-exports \
 	tests/clients/requirements/exports.txt tests/clients/requirements/exports.sources
 TESTS += tests/export/formats.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `memshim export` writes, opened by the tools that it is for: what they say is what the report says. Run by scripts/exports, which has the packages; with
+"""What `memshim export` writes, opened by the tools that it is for: what they say is what the report says. Run by scripts/test-exports, which has the packages; with
 `top_srcdir`, `top_builddir`, `TEST_BIN` and `TEST_TMP` set. Prints TAP; what is not on this machine is skipped by name."""
 import glob
 import html
@@ -226,7 +226,7 @@ def duckdb():
 
 @fact("snapshot: PyTorch's _memory_viz.py has every segment, and follows every event")
 def snapshot():
-    viz = need("PyTorch's _memory_viz.py (scripts/clients installs it)",
+    viz = need("PyTorch's _memory_viz.py (scripts/test-clients installs it)",
                glob.glob(os.path.join(CACHE, "memshim", "*", "*", "lib", "python3*", "site-packages", "torch", "cuda", "_memory_viz.py")) +
                glob.glob(os.path.join(CACHE, "memshim", "*", "torch", "cuda", "_memory_viz.py")))[0]
     path = export("snapshot", "--trace", TRACE)

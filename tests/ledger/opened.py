@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `memshim metrics` answers, read by the tools that it is for: promtool, prometheus-client, and a real Prometheus that scrapes three programs for a minute
 (TEST_SECONDS), one of which is killed meanwhile: what it stored is what their own books say. A server that does nothing is scraped beside it, so that a machine which is too busy
-for any answer within a second is told from memshim's delay. Run by scripts/exports, which has the packages. Prints TAP; what is not on
+for any answer within a second is told from memshim's delay. Run by scripts/test-exports, which has the packages. Prints TAP; what is not on
 this machine is skipped by name."""
 import json
 import os

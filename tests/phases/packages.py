@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Phases of packages that have NVTX in them, where scripts/clients has left them in the cache: Python's nvtx, libnvToolsExt.so.1,
+"""Phases of packages that have NVTX in them, where scripts/test-clients has left them in the cache: Python's nvtx, libnvToolsExt.so.1,
 PyTorch. Each script prints what the report must say."""
 import glob
 import json

@@ -16,7 +16,7 @@ PROGRAM = os.path.join(BUILD, "tests", "phases", "phases_user")
 MIB = 1 << 20
 HEADER = "include/nvtx3/nvToolsExt.h"
 CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
-# The toolkit's, or what scripts/clients has left of PyTorch's packages.
+# The toolkit's, or what scripts/test-clients has left of PyTorch's packages.
 NVTX = os.path.join(os.environ["TEST_CUDA_HOME"], HEADER) if os.environ.get("TEST_CUDA_HOME") else max(
     glob.glob(os.path.join(CLIENTS, "*/lib/python3*/site-packages/nvidia/*", HEADER)), default="")
 reports = 0

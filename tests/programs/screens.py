@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `memshim summary` shows of three programs: the quickstart's, a training step in PyTorch (where scripts/clients has left it in the
+"""What `memshim summary` shows of three programs: the quickstart's, a training step in PyTorch (where scripts/test-clients has left it in the
 cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/summary.md, the first and
 the last in the README too: SCREENS_DOCS=1 writes them anew. Where threads take turns, what the pool reserved varies; it is not compared."""
 import glob
@@ -107,7 +107,7 @@ check("ranks", screen("ranks", play("ranks", [os.path.join(os.path.relpath(BUILD
 python = torch()
 if not python:
     for what in ("one screen", "says what holds the memory", "the page has it"):
-        skip("PyTorch: " + what, "scripts/clients torch has not fetched it")
+        skip("PyTorch: " + what, "scripts/test-clients torch has not fetched it")
 else:
     check("torch", screen("torch", play("torch", [python, "-B", "tests/programs/torch_step.py"])),
           [r"^  shows segments of the cache of PyTorch", r"^Peak .* allocated on cuda 0", r"cudaMalloc by PyTorch, in .* \(tests/programs/torch_step\.py:\d+\)", r"^ +[0-9.]+ MiB +cuMemAlloc_v2 by cuBLAS, in step",

@@ -1,5 +1,5 @@
 """The CPythons that are here, for tests: pyenv's, those of the system and on the PATH, and packages that were unpacked beside
-the system into the folders 3.9 to 3.15 of $TEST_PYTHONS (by default where scripts/get-pythons puts them), which run with their
+the system into the folders 3.9 to 3.15 of $TEST_PYTHONS (by default where scripts/fetch pythons puts them), which run with their
 own loader. With $TEST_MACHINE aarch64, packages of that machine, which run under qemu.
 
 interpreters.py LIBRARY...: a line for each one, with LIBRARY preloaded: the version and the words of the command, tabs between

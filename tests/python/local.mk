@@ -46,9 +46,9 @@ tests_python_lives_LDADD = -ldl
 dist_check_SCRIPTS += tests/python/frames.sh
 EXTRA_DIST += tests/python/own_frames.py tests/python/own_ends.py
 
-# The Python package of python/: its reader by the standard library alone, the rest where scripts/python has installed what it takes.
+# The Python package of python/: its reader by the standard library alone, the rest where scripts/test-python has installed what it takes.
 dist_check_SCRIPTS += tests/python/package_reader.py tests/python/package_tables.py tests/python/package_plugin.py tests/python/package_wheel.py
-EXTRA_DIST += scripts/python tests/clients/requirements/python.txt tests/python/reader.py tests/python/train.py tests/python/limits/gpu.py \
+EXTRA_DIST += scripts/test-python tests/clients/requirements/python.txt tests/python/reader.py tests/python/train.py tests/python/limits/gpu.py \
 	tests/python/limits/test_limits.py tests/python/reports/c3fa3a5.json tests/python/reports/77cc7a1.json \
 	tests/python/reports/984dda7.json tests/python/reports/5c02791.json
 if BUILD_CLI

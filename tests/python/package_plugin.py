@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pytest-memshim over the tests of limits/: those that pass, leak or are too large, on the simulated GPU; beside xdist; what else may go
-wrong. Skipped where scripts/python has not installed pytest."""
+wrong. Skipped where scripts/test-python has not installed pytest."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Python package with pandas, matplotlib and Dask: tables of the tests' reports, pictures, lists of files, and a large report
-(TEST_SITES call sites; scripts/python asks for 100,000). Skipped where scripts/python has not installed them."""
+(TEST_SITES call sites; scripts/test-python asks for 100,000). Skipped where scripts/test-python has not installed them."""
 import json
 import os
 import pickle

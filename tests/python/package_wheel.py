@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The Python package as a wheel: built and installed offline into an empty environment, where it reads reports and where pytest finds its
-plugin; and what mypy says of it. Skipped where scripts/python has not installed what builds it."""
+plugin; and what mypy says of it. Skipped where scripts/test-python has not installed what builds it."""
 import os
 import shutil
 import subprocess

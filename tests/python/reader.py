@@ -29,9 +29,9 @@ def need_command():
 
 
 def optional_python():
-    """The interpreter of the environment that scripts/python installs; ends where it is not there."""
+    """The interpreter of the environment that scripts/test-python installs; ends where it is not there."""
     if not install.is_ready(OPTIONAL):
-        skip_all("pandas, matplotlib, Dask and pytest are not installed (scripts/python does that)")
+        skip_all("pandas, matplotlib, Dask and pytest are not installed (scripts/test-python does that)")
     return install.python(OPTIONAL)
 
 

@@ -1,4 +1,4 @@
-"""A checkout of a vendor's repository that the user names (scripts/clients --checkout NAME=DIR), for suites
+"""A checkout of a vendor's repository that the user names (scripts/test-clients --checkout NAME=DIR), for suites
 that are in no wheel: whether it has what a section's `checkout` asks for, and which commit it is of. Only
 reads.
 
@@ -35,7 +35,7 @@ def find(client, named):
     below, imports = client.checkout
     top = named.get(client.name)
     if top is None:
-        raise install.Missing("no package has its tests: scripts/clients --checkout %s=DIR names a checkout"
+        raise install.Missing("no package has its tests: scripts/test-clients --checkout %s=DIR names a checkout"
                               % client.name)
     folder = os.path.join(top, below)
     for name in dict.fromkeys(["conftest.py"] + " ".join(client.suite).split()):

@@ -8,7 +8,7 @@ the archive comes into `sources` of the environment.
   install.py --ready NAME        says by its status whether nothing is left to be fetched
   install.py --pin NAME WORD...  writes requirements/NAME.txt: what pip finds for these packages (names, versions), with the hashes
 
-An environment is made once for what is pinned, and named after it; nothing is fetched afterwards, and nothing is removed: the cache can be, at any time. Called by scripts/clients, tests/clients/small.py and scripts/quickstart; two at the same time
+An environment is made once for what is pinned, and named after it; nothing is fetched afterwards, and nothing is removed: the cache can be, at any time. Called by scripts/test-clients, tests/clients/small.py and scripts/quickstart; two at the same time
 wait for each other.
 """
 import fcntl

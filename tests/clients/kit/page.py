@@ -1,9 +1,9 @@
 """docs/clients.md: a table made of a run, in the order of clients.conf. Rows of clients that were not run are kept as they stand."""
 import re
 
-BEGIN, END = "<!-- table: made by scripts/clients --write -->", "<!-- end of the table -->"
-SUITES, SUITES_END = "<!-- suites: made by scripts/clients --write -->", "<!-- end of the suites -->"
-MEASURED, MEASURED_END = "<!-- measured: made by scripts/clients --write -->", "<!-- end of what was measured -->"
+BEGIN, END = "<!-- table: made by scripts/test-clients --write -->", "<!-- end of the table -->"
+SUITES, SUITES_END = "<!-- suites: made by scripts/test-clients --write -->", "<!-- end of the suites -->"
+MEASURED, MEASURED_END = "<!-- measured: made by scripts/test-clients --write -->", "<!-- end of what was measured -->"
 MEASURED_HEAD = "| run | measured | natively | pool | track | vmm |\n|---|---|---:|---:|---:|---:|\n"
 HEAD = "| client | version | how it reaches the driver | natively | under memshim | whose figures agree | what is missing, and why |\n|---|---|---|---|---|---|---|\n"
 SUITES_HEAD = "| suite (passed, failed) | natively | pool | track | vmm | differences |\n|---|---:|---:|---:|---:|---:|\n"

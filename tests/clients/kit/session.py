@@ -1,4 +1,4 @@
-"""A session: clients installed, played and told of, several at a time, one after the other in the order of the table. Used by scripts/clients and tests/clients/small.py."""
+"""A session: clients installed, played and told of, several at a time, one after the other in the order of the table. Used by scripts/test-clients and tests/clients/small.py."""
 import concurrent.futures
 import os
 import shutil

@@ -2,7 +2,7 @@
 
 A section is a client. Its keys:
 
-  kind          small: run by scripts/test and .ci/run too; large: by scripts/clients alone; told: not run, and `missing` says why
+  kind          small: run by scripts/test and .ci/run too; large: by scripts/test-clients alone; told: not run, and `missing` says why
   requirements  the file requirements/NAME.txt that is installed; clients with the same one share a virtual environment
   package       whose version the page tells
   reaches       how it reaches the driver
