@@ -4,54 +4,38 @@
  * again, under one lock (MS_RANK_OBJECT), under which nobody is called. */
 #include "hooks/graph_owed.h"
 
-#include <string.h>
-
+#include "base/keyed.h"
 #include "base/lock.h"
-#include "base/records.h"
 #include "hooks/graph_nodes.h"
 
-enum { BUCKETS = 256, ALL = 1 << 16 };
+enum { ALL = 1 << 16 };
 
+/* Of an executable graph, by its handle. */
 struct part {
-    struct part *next;
-    uint64_t exec, address;
+    struct ms_keyed by;
+    uint64_t address;
     bool is_free;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct part *all[BUCKETS];
-static struct ms_records records = MS_RECORDS(struct part, next, 64);
-static unsigned count;
-
-static struct part **bucket_of(uint64_t exec)
-{
-    return &all[(exec * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
-
-static void drop_locked(struct part **link)
-{
-    struct part *part = *link;
-
-    *link = part->next;
-    ms_records_drop(&records, part);
-    count--;
-}
+static struct ms_keyed_table parts = MS_KEYED_TABLE(struct part, 64);
 
 /* An allocation and its free in one graph leave nothing. */
 static void add(uint64_t exec, uint64_t address, bool is_free)
 {
-    struct part **link, *part;
+    void **place;
+    struct part *part;
 
     ms_lock(&lock);
-    link = bucket_of(exec);
-    while (*link && ((*link)->exec != exec || (*link)->address != address || (*link)->is_free == is_free))
-        link = &(*link)->next;
-    if (*link) {
-        drop_locked(link);
-    } else if (count < ALL && (part = ms_records_take(&records)) != NULL) {
-        *part = (struct part){*bucket_of(exec), exec, address, is_free};
-        *bucket_of(exec) = part;
-        count++;
+    for (place = ms_keyed_find(&parts, exec); (part = *place) != NULL; place = ms_keyed_after(place, exec)) {
+        if (part->address == address && part->is_free != is_free)
+            break;
+    }
+    if (part) {
+        ms_keyed_drop(&parts, place);
+    } else if (parts.count < ALL && (part = ms_keyed_add(&parts, exec)) != NULL) {
+        part->address = address;
+        part->is_free = is_free;
     }
     ms_unlock(&lock);
 }
@@ -79,12 +63,8 @@ void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 void ms_graph_owed_ended(uint64_t exec)
 {
     ms_lock(&lock);
-    for (struct part **link = bucket_of(exec); *link;) {
-        if ((*link)->exec == exec)
-            drop_locked(link);
-        else
-            link = &(*link)->next;
-    }
+    for (void **place = ms_keyed_find(&parts, exec); *place; place = ms_keyed_from(place, exec))
+        ms_keyed_drop(&parts, place);
     ms_unlock(&lock);
 }
 
@@ -95,8 +75,10 @@ unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed)
 
     ms_lock(&lock);
     for (int turn = 0; turn < 2; turn++)
-        for (const struct part *part = *bucket_of(exec); part && found < MS_OWED_AT_ONCE; part = part->next) {
-            if (part->exec != exec || part->is_free == (turn == 1))
+        for (void **place = ms_keyed_find(&parts, exec); *place && found < MS_OWED_AT_ONCE;
+             place = ms_keyed_after(place, exec)) {
+            const struct part *part = *place;
+            if (part->is_free == (turn == 1))
                 continue;
             if (from)
                 from--;
@@ -110,8 +92,6 @@ unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed)
 static void graph_owed_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(all, 0, sizeof(all));
-    records.spare = NULL;
-    count = 0;
+    ms_keyed_reset(&parts);
 }
 MS_AT_FORK(MS_FORK_SERVICE, graph_owed_reset);

@@ -6,37 +6,31 @@
 
 #include <string.h>
 
+#include "base/keyed.h"
 #include "base/lock.h"
-#include "base/records.h"
 #include "hooks/graph_nodes.h"
 #include "pool/pool.h"
 #include "pool/stream.h"
 
-enum { BUCKETS = 256, OF_GRAPH = 512, ALL = 1 << 16 };
+enum { OF_GRAPH = 512, ALL = 1 << 16 };
 
+/* To an executable graph, by its handle. */
 struct given {
-    struct given *next;
-    uint64_t exec, address;
+    struct ms_keyed by;
+    uint64_t address;
     uint32_t life; /* as ms_uses_life says */
     uint8_t rule;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct given *all[BUCKETS];
-static struct ms_records records = MS_RECORDS(struct given, next, 64);
-static unsigned count;
-
-static struct given **bucket_of(uint64_t exec)
-{
-    return &all[(exec * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
+static struct ms_keyed_table all = MS_KEYED_TABLE(struct given, 64);
 
 static bool is_known_locked(uint64_t exec, uint32_t life, unsigned *of_graph_p)
 {
-    for (const struct given *given = *bucket_of(exec); given; given = given->next) {
-        if (given->exec == exec && given->life == life)
+    for (void **place = ms_keyed_find(&all, exec); *place; place = ms_keyed_after(place, exec)) {
+        if (((const struct given *)*place)->life == life)
             return true;
-        *of_graph_p += given->exec == exec;
+        ++*of_graph_p;
     }
     return false;
 }
@@ -50,28 +44,17 @@ void ms_graph_uses_add(uint64_t exec, uint64_t address, enum ms_invalid_free_rul
     if (!address || !(ms_pool_owns(address) || ms_stream_owns(address)) || !(life = ms_uses_life(address)))
         return;
     ms_lock(&lock);
-    if (!is_known_locked(exec, life, &of_graph) && of_graph < OF_GRAPH && count < ALL &&
-        (given = ms_records_take(&records)) != NULL) {
-        *given = (struct given){*bucket_of(exec), exec, address, life, (uint8_t)rule};
-        *bucket_of(exec) = given;
-        count++;
-    }
+    if (!is_known_locked(exec, life, &of_graph) && of_graph < OF_GRAPH && all.count < ALL &&
+        (given = ms_keyed_add(&all, exec)) != NULL)
+        *given = (struct given){given->by, address, life, (uint8_t)rule};
     ms_unlock(&lock);
 }
 
 void ms_graph_uses_ended(uint64_t exec)
 {
     ms_lock(&lock);
-    for (struct given **link = bucket_of(exec); *link;) {
-        struct given *given = *link;
-        if (given->exec != exec) {
-            link = &given->next;
-            continue;
-        }
-        *link = given->next;
-        ms_records_drop(&records, given);
-        count--;
-    }
+    for (void **place = ms_keyed_find(&all, exec); *place; place = ms_keyed_from(place, exec))
+        ms_keyed_drop(&all, place);
     ms_unlock(&lock);
 }
 
@@ -81,10 +64,11 @@ unsigned ms_graph_uses_launched(uint64_t exec, uint64_t begun, struct ms_invalid
     unsigned found = 0;
 
     ms_lock(&lock);
-    for (const struct given *given = *bucket_of(exec); given && found < most; given = given->next) {
-        if (given->exec != exec || !ms_uses_over(given->life, given->address, begun, &invalid_frees[found]))
-            continue;
-        invalid_frees[found++].rule = (enum ms_invalid_free_rule)given->rule;
+    for (void **place = ms_keyed_find(&all, exec); *place && found < most;
+         place = ms_keyed_after(place, exec)) {
+        const struct given *given = *place;
+        if (ms_uses_over(given->life, given->address, begun, &invalid_frees[found]))
+            invalid_frees[found++].rule = (enum ms_invalid_free_rule)given->rule;
     }
     ms_unlock(&lock);
     return found;
@@ -148,8 +132,6 @@ void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 static void graph_uses_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(all, 0, sizeof(all));
-    records.spare = NULL;
-    count = 0;
+    ms_keyed_reset(&all);
 }
 MS_AT_FORK(MS_FORK_SERVICE, graph_uses_reset);

@@ -4,41 +4,28 @@
  * which nobody is called. */
 #include "hooks/watch.h"
 
-#include <string.h>
-
-#include "base/records.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "pool/pool.h"
 
-#define BUCKETS 256
-
+/* By its handle. */
 struct graph {
-    struct graph *next;
-    uint64_t handle, context;
+    struct ms_keyed by;
+    uint64_t context;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct graph *graphs[BUCKETS];
-static struct ms_records records = MS_RECORDS(struct graph, next, 128);
-
-static struct graph **bucket_of(uint64_t handle)
-{
-    return &graphs[(handle * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
+static struct ms_keyed_table graphs = MS_KEYED_TABLE(struct graph, 128);
 
 void ms_graph_made(uint64_t handle, uint64_t context)
 {
-    struct graph **bucket = bucket_of(handle), *graph;
+    struct graph *graph;
     bool is_new;
 
     ms_lock(&lock);
-    for (graph = *bucket; graph && graph->handle != handle; graph = graph->next)
-        ;
-    is_new = !graph && (graph = ms_records_take(&records)) != NULL;
-    if (is_new) {
-        *graph = (struct graph){.next = *bucket, .handle = handle, .context = context};
-        *bucket = graph;
-    }
+    is_new = !*ms_keyed_find(&graphs, handle) && (graph = ms_keyed_add(&graphs, handle)) != NULL;
+    if (is_new)
+        graph->context = context;
     ms_unlock(&lock);
     if (is_new)
         ms_pool_graph_alive(context, 1);
@@ -47,16 +34,13 @@ void ms_graph_made(uint64_t handle, uint64_t context)
 uint64_t ms_graph_ended(uint64_t handle)
 {
     uint64_t context = 0;
+    void **place;
 
     ms_lock(&lock);
-    for (struct graph **link = bucket_of(handle); *link; link = &(*link)->next) {
-        struct graph *graph = *link;
-        if (graph->handle != handle)
-            continue;
-        context = graph->context;
-        *link = graph->next;
-        ms_records_drop(&records, graph);
-        break;
+    place = ms_keyed_find(&graphs, handle);
+    if (*place) {
+        context = ((const struct graph *)*place)->context;
+        ms_keyed_drop(&graphs, place);
     }
     ms_unlock(&lock);
     if (context)
@@ -70,15 +54,14 @@ unsigned ms_graphs_context_ended(uint64_t context)
     unsigned count = 0;
 
     ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct graph **link = &graphs[b]; *link;) {
-            struct graph *graph = *link;
+    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+        for (void **place = &graphs.buckets[b]; *place;) {
+            struct graph *graph = *place;
             if (graph->context != context) {
-                link = &graph->next;
+                place = &graph->by.next;
                 continue;
             }
-            *link = graph->next;
-            ms_records_drop(&records, graph);
+            ms_keyed_drop(&graphs, place);
             count++;
         }
     }
@@ -89,7 +72,6 @@ unsigned ms_graphs_context_ended(uint64_t context)
 static void graphs_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(graphs, 0, sizeof(graphs));
-    records.spare = NULL;
+    ms_keyed_reset(&graphs);
 }
 MS_AT_FORK(MS_FORK_SERVICE, graphs_reset);

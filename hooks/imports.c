@@ -13,17 +13,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/records.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "gpu/gpu.h"
 #include "hooks/misfree.h"
 
-enum { BUCKETS = 256 };
-
-/* Invariant: in the table while opens + closing > 0, and findable while opens > 0. */
+/* By the ledger's key. Invariant: in the table while opens + closing > 0, and findable while opens > 0. */
 struct import {
-    struct import *next;
-    uint64_t key;     /* the ledger's too */
+    struct ms_keyed by;
     uint64_t context; /* it ends with it */
     uint32_t opens;
     uint32_t closing; /* closes under way in the vendor */
@@ -32,19 +29,14 @@ struct import {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct import *imports[BUCKETS];
-static struct ms_records records = MS_RECORDS(struct import, next, 128);
+static struct ms_keyed_table imports = MS_KEYED_TABLE(struct import, 128);
 static _Atomic uint32_t import_count; /* in the table: a free need not look where there are none */
-
-static struct import **bucket_of(uint64_t key)
-{
-    return &imports[(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS];
-}
 
 static struct import *find_locked(unsigned space, uint64_t key)
 {
-    for (struct import *import = *bucket_of(key); import; import = import->next) {
-        if (import->key == key && import->space == space && import->opens > 0)
+    for (void **place = ms_keyed_find(&imports, key); *place; place = ms_keyed_after(place, key)) {
+        struct import *import = *place;
+        if (import->space == space && import->opens > 0)
             return import;
     }
     return NULL;
@@ -53,14 +45,13 @@ static struct import *find_locked(unsigned space, uint64_t key)
 /* Takes it out of the table if nothing holds it any more. */
 static void bury_locked(struct import *import)
 {
-    struct import **link = bucket_of(import->key);
+    void **place = ms_keyed_find(&imports, import->by.key);
 
     if (import->opens > 0 || import->closing > 0)
         return;
-    while (*link != import)
-        link = &(*link)->next;
-    *link = import->next;
-    ms_records_drop(&records, import);
+    while (*place != import)
+        place = ms_keyed_after(place, import->by.key);
+    ms_keyed_drop(&imports, place);
     atomic_fetch_sub_explicit(&import_count, 1, memory_order_relaxed);
 }
 
@@ -73,11 +64,8 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
     struct import *import = find_locked(space, key);
     if (import) {
         import->opens++;
-    } else if ((import = ms_records_take(&records))) {
-        struct import **bucket = bucket_of(key);
-        *import = (struct import){
-            .next = *bucket, .key = key, .context = context, .opens = 1, .space = (uint8_t)space};
-        *bucket = import;
+    } else if ((import = ms_keyed_add(&imports, key))) {
+        *import = (struct import){.by = import->by, .context = context, .opens = 1, .space = (uint8_t)space};
         atomic_fetch_add_explicit(&import_count, 1, memory_order_relaxed);
         is_new = true;
     }
@@ -108,7 +96,7 @@ bool ms_import_close_begin(struct ms_call *call)
     if (import) {
         import->closing++;
         if (--import->opens == 0)
-            call->found = ms_ledger_free_begin((enum ms_space)import->space, import->key, &call->block);
+            call->found = ms_ledger_free_begin((enum ms_space)import->space, import->by.key, &call->block);
     }
     ms_unlock(&lock);
     call->object = import;
@@ -119,7 +107,7 @@ bool ms_import_close_begin(struct ms_call *call)
  * if anything was. */
 static void count_again_locked(struct import *import, const struct ms_call *call)
 {
-    struct import *now = find_locked(import->space, import->key);
+    struct import *now = find_locked(import->space, import->by.key);
 
     if (now) {
         now->opens++;
@@ -153,9 +141,9 @@ void ms_import_close_end(struct ms_call *call, int status)
 void ms_imports_context_ended(uint64_t context)
 {
     ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct import *import = imports[b], *next; import; import = next) {
-            next = import->next;
+    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+        for (struct import *import = imports.buckets[b], *next; import; import = next) {
+            next = import->by.next;
             if (import->context == context) {
                 import->opens = 0;
                 import->gone = true;
@@ -169,8 +157,7 @@ void ms_imports_context_ended(uint64_t context)
 static void imports_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(imports, 0, sizeof(imports));
+    ms_keyed_reset(&imports);
     atomic_store_explicit(&import_count, 0, memory_order_relaxed);
-    records.spare = NULL;
 }
 MS_AT_FORK(MS_FORK_HOOKS, imports_reset);

@@ -1,7 +1,7 @@
 # tests/unit: floors 0 to 2, and writing the report; see docs/testing.md
 check_LIBRARIES =
 
-ms_unit_tests = tests/unit/test_arena tests/unit/test_at_fork tests/unit/test_base64 tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
+ms_unit_tests = tests/unit/test_arena tests/unit/test_keyed tests/unit/test_at_fork tests/unit/test_base64 tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
 	tests/unit/test_objects tests/unit/test_own tests/unit/test_options tests/unit/test_pools tests/unit/test_recover tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 check_PROGRAMS += $(ms_unit_tests)
 TESTS += $(ms_unit_tests)
@@ -10,6 +10,8 @@ tests_unit_test_arena_SOURCES = tests/unit/test_arena.c tests/tap.h
 tests_unit_test_arena_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_at_fork_SOURCES = tests/unit/test_at_fork.c tests/tap.h
 tests_unit_test_at_fork_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
+tests_unit_test_keyed_SOURCES = tests/unit/test_keyed.c tests/tap.h
+tests_unit_test_keyed_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_base64_SOURCES = tests/unit/test_base64.c tests/tap.h
 tests_unit_test_base64_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_cancel_SOURCES = tests/unit/test_cancel.c tests/tap.h

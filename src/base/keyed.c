@@ -1,0 +1,55 @@
+/* keyed.c - see keyed.h.
+ *
+ * Floor 0. */
+#include "base/keyed.h"
+
+#include <string.h>
+
+static void **bucket_of(struct ms_keyed_table *table, uint64_t key)
+{
+    return &table->buckets[(key * 0x9e3779b97f4a7c15u >> 48) % MS_KEYED_BUCKETS];
+}
+
+void **ms_keyed_from(void **place, uint64_t key)
+{
+    while (*place && ((struct ms_keyed *)*place)->key != key)
+        place = &((struct ms_keyed *)*place)->next;
+    return place;
+}
+
+void **ms_keyed_after(void **place, uint64_t key)
+{
+    return ms_keyed_from(&((struct ms_keyed *)*place)->next, key);
+}
+
+void **ms_keyed_find(struct ms_keyed_table *table, uint64_t key)
+{
+    return ms_keyed_from(bucket_of(table, key), key);
+}
+
+void *ms_keyed_add(struct ms_keyed_table *table, uint64_t key)
+{
+    void **bucket = bucket_of(table, key);
+    struct ms_keyed *record = ms_records_take(&table->records);
+    if (!record)
+        return NULL;
+    *record = (struct ms_keyed){*bucket, key};
+    *bucket = record;
+    table->count++;
+    return record;
+}
+
+void ms_keyed_drop(struct ms_keyed_table *table, void **place)
+{
+    struct ms_keyed *record = *place;
+    *place = record->next;
+    ms_records_drop(&table->records, record);
+    table->count--;
+}
+
+void ms_keyed_reset(struct ms_keyed_table *table)
+{
+    memset(table->buckets, 0, sizeof table->buckets);
+    table->records.spare = NULL;
+    table->count = 0;
+}
