@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/records.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "gpu/gpu.h"
@@ -16,51 +16,34 @@
 #include "ledger/uses.h"
 #include "pool/pool.h"
 
-enum { BUCKETS = 1024 };
 #define NOWHERE 0x1000u /* no memory of the vendor's, and none that anybody can map */
 #define NO_ROW  UINT32_MAX
 
-/* A live block of the pool that a handle was given out for: pinned once. */
+/* A live block of the pool that a handle was given out for, by its address: pinned once. */
 struct exported {
-    struct exported *next;
-    uint64_t address, context;
+    struct ms_keyed by;
+    uint64_t context;
     uint32_t row; /* of the ledger's table, of a packed block */
 };
 
 typedef CUresult (*export_func_t)(CUipcMemHandle *, CUdeviceptr);
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct exported *exports[BUCKETS];
-static struct ms_records records = MS_RECORDS(struct exported, next, 64);
-
-static struct exported **bucket_of(uint64_t address)
-{
-    return &exports[(address >> 8) * 0x9e3779b97f4a7c15u >> 48 & (BUCKETS - 1)];
-}
-
-static struct exported **find_locked(uint64_t address)
-{
-    struct exported **link = bucket_of(address);
-
-    while (*link && (*link)->address != address)
-        link = &(*link)->next;
-    return link;
-}
+static struct ms_keyed_table exports = MS_KEYED_TABLE(struct exported, 64);
 
 /* True if the block is in the table now with this row. False if it was there already (its row is in *row_p),
  * or without memory. */
 static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
 {
-    struct exported *entry, **link;
+    const struct exported *known;
+    struct exported *entry;
 
     ms_lock(&lock);
-    link = find_locked(block->address);
-    entry = *link ? NULL : ms_records_take(&records);
-    *row_p = *link ? (*link)->row : NO_ROW;
-    if (entry) {
-        *entry = (struct exported){.address = block->address, .context = block->context, .row = row};
-        *link = entry;
-    }
+    known = *ms_keyed_find(&exports, block->address);
+    entry = known ? NULL : ms_keyed_add(&exports, block->address);
+    *row_p = known ? known->row : NO_ROW;
+    if (entry)
+        *entry = (struct exported){.by = entry->by, .context = block->context, .row = row};
     ms_unlock(&lock);
     return entry != NULL;
 }
@@ -68,7 +51,7 @@ static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row
 static uint32_t known_row(uint64_t address)
 {
     ms_lock(&lock);
-    const struct exported *entry = *find_locked(address);
+    const struct exported *entry = *ms_keyed_find(&exports, address);
     uint32_t row = entry ? entry->row : NO_ROW;
     ms_unlock(&lock);
     return row;
@@ -213,12 +196,11 @@ bool ms_answer_EXPORT(const struct ms_target *target, const struct ms_args *args
 void ms_ipc_block_freed(const struct ms_pool_block *block)
 {
     ms_lock(&lock);
-    struct exported **link = find_locked(block->address), *entry = *link;
+    void **place = ms_keyed_find(&exports, block->address);
+    const struct exported *entry = *place;
     uint32_t row = entry ? entry->row : NO_ROW;
-    if (entry) {
-        *link = entry->next;
-        ms_records_drop(&records, entry);
-    }
+    if (entry)
+        ms_keyed_drop(&exports, place);
     ms_unlock(&lock);
     if (row != NO_ROW)
         ms_ipc_export_revoke(row);
@@ -229,16 +211,16 @@ void ms_ipc_block_freed(const struct ms_pool_block *block)
 void ms_ipc_exports_context_ended(uint64_t context)
 {
     ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct exported **link = &exports[b], *entry; (entry = *link);) {
+    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+        for (void **place = &exports.buckets[b]; *place;) {
+            struct exported *entry = *place;
             if (entry->context != context) {
-                link = &entry->next;
+                place = &entry->by.next;
                 continue;
             }
             if (entry->row != NO_ROW)
                 ms_ipc_export_revoke(entry->row);
-            *link = entry->next;
-            ms_records_drop(&records, entry);
+            ms_keyed_drop(&exports, place);
         }
     }
     ms_unlock(&lock);
@@ -247,7 +229,6 @@ void ms_ipc_exports_context_ended(uint64_t context)
 static void ipc_exports_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(exports, 0, sizeof(exports));
-    records.spare = NULL;
+    ms_keyed_reset(&exports);
 }
 MS_AT_FORK(MS_FORK_HOOKS, ipc_exports_reset);
