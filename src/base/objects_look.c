@@ -15,8 +15,12 @@
 #include "base/files.h"
 #include "base/objects_index.h"
 #include "base/objects_look.h"
+#include "base/spare.h"
 
-enum { ROWS_START = 16 };
+enum {
+    ROWS_FEW = MS_AUX_STACK_BUFFER_BYTES / sizeof(struct ms_object),
+    ROWS_START = 4 * ROWS_FEW,
+};
 
 static char executable[MS_OBJECT_PATH_BYTES];
 
@@ -153,31 +157,41 @@ static void *take(size_t bytes)
 
 void ms_objects_look_end(struct ms_objects_look *look)
 {
-    if (look->rows)
+    if (look->rows && look->rows != look->few)
         munmap(look->rows, look->capacity * sizeof *look->rows);
+    if (look->few)
+        ms_aux_stack_give(look->few);
     if (look->seen)
         munmap(look->seen, look->seen_capacity * sizeof *look->seen);
-    look->rows = NULL;
-    look->seen = NULL;
+    *look = (struct ms_objects_look){.rows = NULL};
+}
+
+/* False where there is no room for all that came. */
+static bool go(struct ms_objects_look *look, const struct ms_objects_since *since)
+{
+    look->is_all = look->is_short = false;
+    look->count = look->seen_count = 0;
+    look->since = *since;
+    ms_each_object_since(&look->since, begin_anew, look_at, look);
+    return !look->is_short;
 }
 
 bool ms_objects_look(struct ms_objects_look *look, const struct ms_objects_since *since)
 {
-    *look = (struct ms_objects_look){.capacity = ROWS_START};
-    do {
+    *look = (struct ms_objects_look){.few = ms_aux_stack_take(), .capacity = ROWS_FEW};
+    look->rows = look->few;
+    bool done = look->rows && go(look, since);
+    for (size_t capacity = ROWS_START; !done; capacity *= 4) {
         ms_objects_look_end(look);
-        look->capacity *= look->is_short ? 4 : 1;
-        look->seen_capacity = ms_object_count() + look->capacity;
-        look->is_all = look->is_short = false;
-        look->count = look->seen_count = 0;
-        look->since = *since;
+        look->capacity = capacity;
+        look->seen_capacity = ms_object_count() + capacity;
         look->rows = take(look->capacity * sizeof *look->rows);
         look->seen = take(look->seen_capacity * sizeof *look->seen);
         if (!look->rows || !look->seen) {
             ms_objects_look_end(look);
             return false;
         }
-        ms_each_object_since(&look->since, begin_anew, look_at, look);
-    } while (look->is_short);
+        done = go(look, since);
+    }
     return true;
 }

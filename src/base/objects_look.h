@@ -17,6 +17,7 @@ struct ms_objects_look {
     size_t seen_count, seen_capacity;
     struct ms_objects_since since; /* what was seen now */
     bool is_all, is_short;
+    struct ms_object *few; /* a buffer, or NULL: as a rule one object came, and nothing is mapped for it */
 };
 
 /** Looks at what came since the latest look. False without memory. On an auxiliary stack, with no lock of

@@ -70,7 +70,7 @@ tests_unit_test_walk_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 # Two libraries of the same shape, to be loaded in each other's place; their constructor calls back into the test.
 tests_unit_test_objects_SOURCES = tests/unit/test_objects.c tests/tap.h
 tests_unit_test_objects_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_objects_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic -Wl,--wrap=dl_iterate_phdr
+tests_unit_test_objects_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic -Wl,--wrap=dl_iterate_phdr -Wl,--wrap=mmap
 check_PROGRAMS += tests/unit/plugin_a.so tests/unit/plugin_b.so
 tests_unit_plugin_a_so_SOURCES = tests/unit/plugin.c
 tests_unit_plugin_a_so_CFLAGS = $(AM_CFLAGS) -fPIC -DPLUGIN_NAME='"a"'
