@@ -7,22 +7,22 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "gpu/gpu.h"
-#include "hooks/balance.h"
-#include "hooks/buffers.h"
-#include "hooks/communicators.h"
-#include "hooks/graph_memory.h"
+#include "vendor/gpu.h"
+#include "hooks/follow/balance.h"
+#include "hooks/follow/buffers.h"
+#include "hooks/follow/communicators.h"
+#include "hooks/follow/graph_memory.h"
 #include "hooks/init.h"
-#include "hooks/ipc.h"
-#include "hooks/misfree.h"
-#include "hooks/no_memory.h"
-#include "hooks/resolve.h"
-#include "hooks/serve.h"
-#include "hooks/serve_handles.h"
-#include "hooks/takers.h"
-#include "hooks/uses.h"
-#include "ledger/takers.h"
-#include "pool/stream.h"
+#include "hooks/follow/ipc.h"
+#include "hooks/observe/invalid_free.h"
+#include "hooks/observe/no_memory.h"
+#include "hooks/lookup/resolve.h"
+#include "hooks/serve/serve.h"
+#include "hooks/serve/serve_handles.h"
+#include "hooks/follow/footprints.h"
+#include "hooks/follow/uses.h"
+#include "record/footprint/footprints.h"
+#include "pool/stream/stream.h"
 
 /* Primary contexts by device, learned when they are retained: reset and release name the device only. */
 static _Atomic uint64_t primary_contexts[MS_DEVICES_MAX];

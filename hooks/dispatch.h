@@ -7,8 +7,8 @@
 #define MS_HOOKS_DISPATCH_H
 
 #include "hooks/hook.h"
-#include "hooks/section.h"
-#include "ledger/ledger.h"
+#include "hooks/hook_scope.h"
+#include "record/live/ledger.h"
 
 /** The arguments that matter, filled in by the row. Pointers are read only after the vendor's success. */
 struct ms_args {
@@ -47,7 +47,7 @@ struct ms_stillness {
     bool is_still;           /* this thread's call was the only one under way */
 };
 
-/* What a device had left before the vendor's function (takers.h). */
+/* What a device had left before the vendor's function (footprints.h). */
 struct ms_look {
     int device; /* MS_DEVICE_NONE: nothing is looked at */
     bool is_known;

@@ -10,7 +10,7 @@
  *   4. errno, the runtime's last error and signal dispositions stay as they are. Cancellation is deferred
  * inside a hook.
  *   5. Outputs of a failed call are the vendor's business: they are neither read nor written.
- *   6. A hook entered while the thread already runs our code passes straight through (base/guard.h).
+ *   6. A hook entered while the thread already runs our code passes straight through (base/thread/guard.h).
  *
  * A hook is a row of a .def file. The rows expand into an enumerator here, and in the .c file of the same
  * name into one body per function, one exported symbol, and MS_WRAPPER_SLOTS wrappers. A wrapper belongs to a
@@ -23,14 +23,14 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 
 /** Rows that have wrappers; their numbers are the `api` of the ledger. */
 enum ms_row {
 #define MS_HOOK(result, symbol, ...)  MS_ROW_##symbol,
 #define MS_HOOK0(result, symbol, ...) MS_ROW_##symbol,
 #define MS_PASS(symbol, class, reason)
-#include "hooks/rows.def"
+#include "hooks/table/rows.def"
 #undef MS_HOOK
 #undef MS_HOOK0
 #undef MS_PASS
@@ -131,7 +131,7 @@ enum ms_hook_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
 /** The interfaces, see families.def. */
 enum ms_api {
 #define MS_FAMILY_ROW(api, ...) MS_API_##api,
-#include "hooks/families.def"
+#include "hooks/table/families.def"
 #undef MS_FAMILY_ROW
     MS_API_COUNT
 };
@@ -145,8 +145,9 @@ enum ms_api {
     X(10_1, "libcudart.so.10.1", __VA_ARGS__)                                                                \
     X(10_2, "libcudart.so.10.2", __VA_ARGS__)                                                                \
     X(11_0, "libcudart.so.11.0", __VA_ARGS__)                                                                \
-    X(12, "libcudart.so.12", __VA_ARGS__) X(13, "libcudart.so.13", __VA_ARGS__)                              \
-        X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
+    X(12, "libcudart.so.12", __VA_ARGS__)                                                                    \
+    X(13, "libcudart.so.13", __VA_ARGS__) X(14, "libcudart.so.14", __VA_ARGS__)                              \
+        X(15, "libcudart.so.15", __VA_ARGS__)
 
 enum ms_version_node {
     MS_NODE_NONE,

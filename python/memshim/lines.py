@@ -1,5 +1,5 @@
 """Which frame of a stack is the program's own line: by the rows of fold.def, which are those of the memshim
-command, and by where files lie (src/report/fold.c)."""
+command, and by where files lie (src/report/analyse/fold.c)."""
 
 import ast
 import re

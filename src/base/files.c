@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
-#include "base/options.h"
+#include "base/options/options.h"
 
 enum { TRIES = 64 };
 

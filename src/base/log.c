@@ -1,6 +1,6 @@
 /* log.c - one line, one write.
  *
- * Floor 0. Lines are put together on an auxiliary stack (spare.h), and lie in one; the write is the bare
+ * Floor 0. Lines are put together on an auxiliary stack (aux_stack.h), and lie in one; the write is the bare
  * system call, because write() is a cancellation point, and happens on the thread's own, since it may take
  * long. The kept diagnostics are a table of the record. */
 #include "config.h"
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "base/cancel.h"
+#include "base/thread/cancel.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "base/spare.h"
-#include "base/store.h"
+#include "base/thread/aux_stack.h"
+#include "base/store/store.h"
 
 enum { LINE_BYTES = 1024, KEPT_BYTES = MS_TABLE_DIAGNOSTICS_ROW_BYTES };
 

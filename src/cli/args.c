@@ -12,7 +12,7 @@
 #include "base/size.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 #define FLAGS_MAX 24
 #define LONG_BASE 0x100 /* getopt's value of row i is LONG_BASE + i, whichever spelling was used */

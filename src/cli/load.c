@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/suppress.h"
-#include "report/findings.h"
-#include "report/callers.h"
-#include "report/fold.h"
-#include "report/symbols.h"
-#include "report/text.h"
-#include "report/told.h"
+#include "cli/screens/suppress.h"
+#include "report/analyse/findings.h"
+#include "report/analyse/callers.h"
+#include "report/analyse/fold.h"
+#include "report/symbols/symbols.h"
+#include "report/text/text.h"
+#include "report/analyse/analyse.h"
 
 static void count_module(void *arg, const char *line)
 {

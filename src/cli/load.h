@@ -6,8 +6,8 @@
 
 #include "cli/cli.h"
 #include "export/model.h"
-#include "report/pyframes.h"
-#include "report/read.h"
+#include "report/symbols/pyframes.h"
+#include "report/read/read.h"
 
 /** reading.c: Read a report, or the ledger of a process as `memshim recover` does, and leave it there.
  * Returns 0, or -1 after an error line. */
@@ -33,12 +33,12 @@ json_t **ms_cli_sites_by(const struct ms_report *report, const char *key, size_t
  * first. */
 json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
 
-/** Puts `stack` into what a verb prints as JSON, and as `own` the program's own line in it (report/fold.h),
- * if there is one; with `inferred` if it is of another thread; and as `callers` who called it
- * (report/callers.h). */
+/** Puts `stack` into what a verb prints as JSON, and as `own` the program's own line in it
+ * (report/analyse/fold.h), if there is one; with `inferred` if it is of another thread; and as `callers` who
+ * called it (report/analyse/callers.h). */
 void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t stack);
 
-/** What run says of the view (report/view.h), into what a verb prints as JSON. */
+/** What run says of the view (report/analyse/view.h), into what a verb prints as JSON. */
 void ms_cli_set_view(json_t *object, const struct ms_report *report);
 
 /** What stacks weigh, by its name (export/model.h); -1 after an error line that names `what`. */

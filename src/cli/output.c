@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/options.h"
+#include "base/options/options.h"
 #include "cli/cli.h"
 #include "cli/wrap.h"
-#include "report/text.h"
+#include "report/text/text.h"
 
 static struct {
     char path[PATH_MAX]; /* "": standard output, or a device */

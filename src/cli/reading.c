@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/options.h"
-#include "base/store.h"
-#include "cli/living.h"
+#include "base/options/options.h"
+#include "base/store/store.h"
+#include "cli/live/live_ledgers.h"
 #include "cli/load.h"
 
 bool ms_cli_is_ledger(const char *path)

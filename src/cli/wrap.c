@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/grow.h"
-#include "report/text.h"
-#include "report/utf8.h"
-#include "report/wide.h"
+#include "cli/screens/grown_sites.h"
+#include "report/text/text.h"
+#include "report/text/utf8.h"
+#include "report/text/display_width.h"
 
 enum { HANGING = 4, HANGING_OF_LABEL = 6 };
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/read.h"
+#include "report/read/read.h"
 
 enum { MS_EVENT_STREAMS = 1024 }; /* more have no numbers of their own */
 

@@ -3,7 +3,7 @@
  * Floor 4. */
 #include "export/json_text.h"
 
-#include "report/utf8.h"
+#include "report/text/utf8.h"
 
 /* DEL, C1 and what turns text are allowed in JSON, and commands to a terminal all the same. */
 static void put_spelled(FILE *out, uint32_t character)

@@ -11,11 +11,11 @@
 
 #include "base/compiler.h"
 #include "export/names.h"
-#include "report/fold.h"
-#include "report/leak_class.h"
-#include "report/sites.h"
-#include "report/text.h"
-#include "report/utf8.h"
+#include "report/analyse/fold.h"
+#include "report/analyse/leak_class.h"
+#include "report/read/sites.h"
+#include "report/text/text.h"
+#include "report/text/utf8.h"
 
 /* A name longer than this is cut, at a character: nobody reads on, and formats without shared strings would
  * write it once for each stack. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/read.h"
+#include "report/read/read.h"
 
 /** What a stack weighs. */
 enum ms_value {
@@ -43,11 +43,11 @@ struct ms_model_frame {
 
 struct ms_model_site {
     const json_t *json;
-    const struct ms_site_row *row; /* report/sites.h */
-    size_t first, depth;          /* its frames, root first: model->path[first .. first + depth) */
-    size_t device;                /* row of devices[], SIZE_MAX for none */
-    json_int_t values[MS_VALUES]; /* none is negative */
-    const char *place;            /* the name of its root frame: "cuda 0", "pinned" */
+    const struct ms_site_row *row; /* report/read/sites.h */
+    size_t first, depth;           /* its frames, root first: model->path[first .. first + depth) */
+    size_t device;                 /* row of devices[], SIZE_MAX for none */
+    json_int_t values[MS_VALUES];  /* none is negative */
+    const char *place;             /* the name of its root frame: "cuda 0", "pinned" */
     const char *api;
 };
 
@@ -61,8 +61,8 @@ struct ms_model {
 };
 
 /** Make the model of a report, which must outlive it and have its names (cli/load.h). A frame that
- * report/fold.h folds away is left out, and a run of somebody's becomes one frame, "[PyTorch]" say; with
- * `all_frames` none is. Returns 0, or -1 without memory. */
+ * report/analyse/fold.h folds away is left out, and a run of somebody's becomes one frame, "[PyTorch]" say;
+ * with `all_frames` none is. Returns 0, or -1 without memory. */
 int ms_model_open(struct ms_model *model, const struct ms_report *report, bool all_frames);
 void ms_model_close(struct ms_model *model);
 

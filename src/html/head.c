@@ -10,8 +10,8 @@
 
 #include "base/compiler.h"
 #include "html/job.h"
-#include "report/leak_class.h"
-#include "report/text.h"
+#include "report/analyse/leak_class.h"
+#include "report/text/text.h"
 
 #define EXACT_MAX 9007199254740991LL /* 2^53 - 1: larger integers are rounded by JavaScript */
 

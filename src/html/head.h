@@ -4,7 +4,7 @@
 #ifndef MS_HTML_HEAD_H
 #define MS_HTML_HEAD_H
 
-#include "report/read.h"
+#include "report/read/read.h"
 
 /** A JSON object of the report's own, with the same keys; stacks of events are lines of text. A number that
  * a browser cannot hold (beyond 2^53) is a string of its digits. NULL without memory. */

@@ -1,7 +1,8 @@
 # src/html: floor 4 above src/export, the page of `memshim html`: docs/html.md
-CLI_HTML_SOURCES = src/html/page.h src/html/page.c src/html/head.h src/html/head.c src/html/job.h src/html/job.c \
-	src/html/rows.h src/html/rows.c src/html/rows_sites.c src/html/rows_time.c src/html/rows_segments.c src/html/columns.h src/html/columns.c \
-	src/html/stack_tree.h src/html/stack_tree.c src/html/strings.h src/html/strings.c src/html/base64.h src/html/base64.c \
+CLI_HTML_SOURCES = src/html/page.h src/html/page.c src/html/head.h src/html/head.c src/html/job.h \
+	src/html/job.c src/html/rows.h src/html/rows.c src/html/rows_sites.c src/html/rows_time.c \
+	src/html/rows_segments.c src/html/columns.h src/html/columns.c src/html/stack_tree.h \
+	src/html/stack_tree.c src/html/strings.h src/html/strings.c src/html/base64.h src/html/base64.c \
 	src/html/sha256.h src/html/sha256.c
 
 # What the page is made of, in this order; uPlot as it came (NOTICE).

@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "html/rows.h"
 #include "html/stack_tree.h"
-#include "report/sites.h"
+#include "report/read/sites.h"
 
 /* A column of texts, worked out for each site. */
 typedef uint32_t (*number_func_t)(struct ms_strings *strings, const struct ms_model *model,

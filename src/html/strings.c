@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/callers.h"
-#include "report/fold.h"
-#include "report/text.h"
-#include "report/utf8.h"
+#include "report/analyse/callers.h"
+#include "report/analyse/fold.h"
+#include "report/text/text.h"
+#include "report/text/utf8.h"
 
 enum { TEXT_BYTES_MAX = 4096 }; /* as names in the model; whoever wants more has the report */
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "export/names.h"
-#include "report/read.h"
+#include "report/read/read.h"
 
 struct ms_strings {
     struct ms_names names;
@@ -23,7 +23,8 @@ void ms_strings_close(struct ms_strings *strings);
 /** Its number; what is longer than 4096 bytes is cut, at a character. */
 uint32_t ms_strings_number(struct ms_strings *strings, const char *text);
 
-/** The number of what a site's own line is called, "make_weights at /src/train.c:41" (report/fold.h). */
+/** The number of what a site's own line is called, "make_weights at /src/train.c:41" (report/analyse/fold.h).
+ */
 uint32_t ms_strings_own_line(struct ms_strings *strings, const struct ms_report *report, json_int_t stack);
 
 /** All of them in the order of their numbers; NULL without memory. */

@@ -68,7 +68,7 @@ DECLARE = """
 #define MS_HOOK(result, symbol, parameters, ...) result symbol parameters;
 #define MS_HOOK0(result, symbol, ...) result symbol(void);
 #define MS_PASS(symbol, class, reason)
-#include "hooks/hip.def"
+#include "hooks/table/hip.def"
 """
 
 
@@ -103,14 +103,14 @@ def is_memory(name, parameters):
 
 def all_names():
     """Every name of every version, of the simulator's table."""
-    text = open(os.path.join(vendor.TOP, "src", "sim", "hip", "exports.def"), encoding="utf-8").read()
+    text = open(os.path.join(vendor.TOP, "sim", "hip", "exports.def"), encoding="utf-8").read()
     return {name: "" for name in re.findall(r"^HIP_EXPORT\((hip[A-Z]\w+),", text, re.M)}
 
 
 tap = vendor.Tap(9)
 passed, said = compiles(HEADER + LATER + DECLARE)
 tap.fact(passed, "every row has the vendor's signature", said)
-passed, said = compiles(HEADER + LATER + '#include "gpu/abi/hip_fn.h"\n')
+passed, said = compiles(HEADER + LATER + '#include "vendor/abi/hip_fn.h"\n')
 tap.fact(passed, "every prototype of ours is the vendor's", said)
 passed, said = compiles(HEADER + LATER + "hipError_t hipMalloc(void **ptr, int size);\n")
 tap.fact(not passed, "a wrong signature is caught")
@@ -159,7 +159,7 @@ def values(header, later, props):
 
 VERSION = int(re.search(r"HIP_VERSION_MAJOR\s+(\d+)", open(os.path.join(PREFIX, "include", "hip", "hip_version.h"), encoding="utf-8").read())[1])
 if VERSION == 5:
-    ours, theirs = values('#include "gpu/abi/hip.h"\n', "", True), values(HEADER, "", False)
+    ours, theirs = values('#include "vendor/abi/hip.h"\n', "", True), values(HEADER, "", False)
     tap.fact(ours == theirs and len(ours) > 50, "constants and layouts of 5 are the vendor's",
              [f"ours {a!r}, theirs {b!r}" for a, b in zip(ours, theirs) if a != b])
 else:
@@ -170,7 +170,7 @@ functions = {**exports(), **prototypes()}
 memory = {name for name, parameters in functions.items() if is_memory(name, parameters)}
 missing = sorted(memory - set(rows))
 tap.fact(len(memory) >= 115, "at least 115 memory functions are recognised (%d are)" % len(memory))
-tap.fact(not missing, "every one has a row", ["no row in hooks/hip.def: " + m for m in missing])
+tap.fact(not missing, "every one has a row", ["no row in hooks/table/hip.def: " + m for m in missing])
 named = {name for name in all_names() if is_memory(name, "")}
 missing = sorted(named - set(rows))
 tap.fact(not missing, "so has every one of the later versions' exports", missing)

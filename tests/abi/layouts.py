@@ -119,11 +119,11 @@ def constants(header):
 
 
 def checks(header):
-    path = os.path.join(vendor.TOP, "src", "gpu", "abi", header)
-    text = vendor.preprocess('#include "gpu/abi/%s"\n' % header, "-I" + os.path.join(vendor.TOP, "src"))
+    path = os.path.join(vendor.TOP, "src", "vendor", "abi", header)
+    text = vendor.preprocess('#include "vendor/abi/%s"\n' % header, "-I" + os.path.join(vendor.TOP, "src"))
     layouts, enumerators = parse(text)
     if header == "cuda_runtime.h":  # what it takes from the driver's header is checked there
-        below = vendor.preprocess('#include "gpu/abi/cuda_driver.h"\n', "-I" + os.path.join(vendor.TOP, "src"))
+        below = vendor.preprocess('#include "vendor/abi/cuda_driver.h"\n', "-I" + os.path.join(vendor.TOP, "src"))
         below_layouts, below_enumerators = parse(below)
         layouts = {name: paths for name, paths in layouts.items() if name not in below_layouts}
         enumerators = [name for name in enumerators if name not in set(below_enumerators)]
@@ -191,7 +191,7 @@ def main():
         tap.fact(all(got >= want for got, want in zip((lines["enumerators"], len(found), lines["structures"]), least)),
                  "%s: %d checks, of %d structures, %d enumerators, %d constants" %
                  (part, len(found), lines["structures"], lines["enumerators"], lines["constants"]))
-        our_object, passed, said = unit(part, "ours", '#include "gpu/abi/%s"' % header)
+        our_object, passed, said = unit(part, "ours", '#include "vendor/abi/%s"' % header)
         tap.fact(passed, "%s: the list compiles over our header" % part, said)
         their_object, passed, said = unit(part, "theirs", theirs, "-I" + os.path.join(vendor.CUDA, "include"))
         tap.fact(passed, "%s: the list compiles over the vendor's" % part, said)

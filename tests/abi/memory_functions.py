@@ -18,7 +18,7 @@ PARTS = (
 if vendor.has_nccl():
     PARTS += (("nccl", ("nccl.def",), {**vendor.exports("libnccl.so.2"), **vendor.nccl_prototypes()}),)
 # What later versions of NCCL have, by our own declarations.
-with open(os.path.join(os.environ["top_srcdir"], "src/gpu/abi/nccl_later.h"), encoding="utf-8") as header:
+with open(os.path.join(os.environ["top_srcdir"], "src/vendor/abi/nccl_later.h"), encoding="utf-8") as header:
     LATER = {prefix + name for name in re.findall(r"NCCL_BOTH\((\w+),", header.read()) for prefix in ("nccl", "pnccl")}
 # Enough of each class must be found, or the parser has gone blind and the check means nothing.
 KNOWN = {"driver": 195, "runtime": 121, "nccl": 32}
@@ -43,7 +43,7 @@ for part, tables, functions in PARTS:
     tap.fact(len(memory) >= KNOWN[part], "%s: at least %d memory functions are recognised (%d are)" %
            (part, KNOWN[part], len(memory)))
     tap.fact(all(sample in memory for sample in SAMPLES[part]), "%s: samples are among them" % part)
-    tap.fact(not missing, "%s: every one has a row" % part, ["no row in hooks/%s: %s" % (" or ".join(tables), m) for m in missing])
+    tap.fact(not missing, "%s: every one has a row" % part, ["no row in hooks/table/%s: %s" % (" or ".join(tables), m) for m in missing])
     unknown = sorted(rows - set(functions) - LATER)
     tap.fact(not unknown, "%s: every row is a function of the vendor's" % part, unknown)
 caught = [name for name, parameters in INVENTED if vendor.is_memory(name, parameters)]

@@ -32,7 +32,7 @@ DECLARE = """
 #define MS_HOOK(result, symbol, parameters, ...) result symbol parameters;
 #define MS_HOOK0(result, symbol, ...) result symbol(void);
 #define MS_PASS(symbol, class, reason)
-#include "hooks/%s"
+#include "hooks/table/%s"
 """
 
 
@@ -70,18 +70,18 @@ passed, said = compiles(DRIVER + DECLARE % "cuda_status.def")
 tap.fact(passed, "driver: so has every row of what may lack memory", said)
 passed, said = compiles(DRIVER + DECLARE % "cuda_uses.def")
 tap.fact(passed, "driver: so has every row of what uses memory", said)
-passed, said = compiles(DRIVER + '#include "gpu/abi/cuda_driver_fn.h"\n')
+passed, said = compiles(DRIVER + '#include "vendor/abi/cuda_driver_fn.h"\n')
 tap.fact(passed, "driver: every prototype of ours is the vendor's", said)
 passed, said = compiles(RUNTIME + DECLARE % "cuda_runtime.def")
 tap.fact(passed, "runtime: every row has the vendor's signature", said)
-passed, said = compiles(RUNTIME + "#define MS_GPU_ABI_CUDA_RUNTIME_H\n" + '#include "gpu/abi/cuda_runtime_fn.h"\n')
+passed, said = compiles(RUNTIME + "#define MS_VENDOR_ABI_CUDA_RUNTIME_H\n" + '#include "vendor/abi/cuda_runtime_fn.h"\n')
 tap.fact(passed, "runtime: every prototype of ours is the vendor's", said)
 text, absent, count = variants()
 passed, said = compiles(DRIVER + text)
 tap.fact(passed, "driver: the name and version of a row are those of its variant", said)
 tap.fact(not absent, "driver: every name and version is one of the vendor's", absent)
 tap.fact(count >= 40, "driver: %d rows can be looked up" % count)
-for name, source in (("row has", DECLARE % "nccl.def"), ("prototype of ours is", '#include "gpu/abi/nccl_fn.h"\n')):
+for name, source in (("row has", DECLARE % "nccl.def"), ("prototype of ours is", '#include "vendor/abi/nccl_fn.h"\n')):
     if not vendor.has_nccl():
         tap.skip("nccl: every %s the vendor's signature" % name, "no nccl.h in the toolkit")
         continue

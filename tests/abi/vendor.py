@@ -116,13 +116,13 @@ def is_memory(name, parameters):
 
 
 def rows(table):
-    """Every row of a hooks/*.def: symbol -> (class, outcome, lookup)."""
+    """Every row of a hooks/table/*.def: symbol -> (class, outcome, lookup)."""
     source = """#define MS_HOOK(result, symbol, parameters, arguments, class, outcome, lookup, ...) \\
         @row symbol class outcome #lookup@
 #define MS_HOOK0(result, symbol, class, outcome, lookup, ...) @row symbol class outcome #lookup@
 #define MS_PASS(symbol, class, reason) @row symbol class PASSED "-"@
 #include "%s"
-""" % os.path.join(TOP, "hooks", table)
+""" % os.path.join(TOP, "hooks", "table", table)
     text = preprocess(source)
     found = re.findall(r"@row (\w+) (\w+) (\w+) (\"(?:[^\"\\]|\\.)*\")\s*@", text)
     return {symbol: (kind, outcome, lookup) for symbol, kind, outcome, lookup in found if not is_later(lookup)}

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/acl.h"
-#include "gpu/abi/acl_fn.h"
+#include "vendor/abi/acl.h"
+#include "vendor/abi/acl_fn.h"
 #include "tests/clock.h"
 #include "tests/tap.h"
 
@@ -20,11 +20,11 @@
 #define answers(call, status) is_int((call), (status), "%s answers " #status, #call)
 
 /** The call must succeed, or nothing that follows makes sense. */
-#define must(call)                                                                                          \
-    do {                                                                                                    \
-        aclError must_status = (call);                                                                      \
-        if (must_status != ACL_SUCCESS)                                                                     \
-            bail("%s:%d: %s: status %d", __FILE__, __LINE__, #call, must_status);                           \
+#define must(call)                                                                                           \
+    do {                                                                                                     \
+        aclError must_status = (call);                                                                       \
+        if (must_status != ACL_SUCCESS)                                                                      \
+            bail("%s:%d: %s: status %d", __FILE__, __LINE__, #call, must_status);                            \
     } while (0)
 
 /** What torch_npu asks for: pinned memory of a device in huge pages. */

@@ -10,7 +10,7 @@ need nm readelf
 plan 7
 LC_ALL=C
 export LC_ALL
-sed -n 's/^X(\(.*\))$/\1/p' "$top_srcdir/src/sim/acl/exports.def" >"$TEST_TMP/listed"
+sed -n 's/^X(\(.*\))$/\1/p' "$top_srcdir/sim/acl/exports.def" >"$TEST_TMP/listed"
 nm -D --defined-only "$sim" | awk '{ print $3 }' | sort >"$TEST_TMP/exported"
 grep '^acl' "$TEST_TMP/exported" | diff "$TEST_TMP/listed" -
 check "the library exports what is listed" $?

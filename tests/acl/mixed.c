@@ -4,19 +4,19 @@
  */
 #include <dlfcn.h>
 
-#include "gpu/abi/acl.h"
-#include "gpu/abi/acl_fn.h"
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/acl.h"
+#include "vendor/abi/acl_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 #include "tests/tap.h"
 
-#define MIB (1024UL * 1024UL)
+#define MIB                (1024UL * 1024UL)
 #define GET(library, name) __typeof__(&name) p_##name = (__typeof__(&name))dlsym(library, #name)
-#define must(call) \
-    do {           \
-        int must_status = (int)(call); \
-        if (must_status)               \
-            bail("%s: %d", #call, must_status); \
+#define must(call)                                                                                           \
+    do {                                                                                                     \
+        int must_status = (int)(call);                                                                       \
+        if (must_status)                                                                                     \
+            bail("%s: %d", #call, must_status);                                                              \
     } while (0)
 
 int main(void)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every memory function of the Ascend interface has a row: what src/gpu/abi/acl_fn.h declares, but for what neither makes nor ends nor
-# tells of memory. That a row's types are those declared there is the compiler's business (hooks/acl.c).
+# Every memory function of the Ascend interface has a row: what src/vendor/abi/acl_fn.h declares, but for what neither makes nor ends nor
+# tells of memory. That a row's types are those declared there is the compiler's business (hooks/table/acl.c).
 # shellcheck disable=SC2154 # run-test exports the directories
 set -u
 
@@ -10,7 +10,7 @@ others='aclInit|aclrtDevice(CanAccessPeer|DisablePeerAccess|EnablePeerAccess|Get
 plan 4
 LC_ALL=C
 export LC_ALL
-grep -o '\bacl[A-Za-z0-9]*(' "$top_srcdir/src/gpu/abi/acl_fn.h" | tr -d '(' | sort -u | grep -vxE "$others" >"$TEST_TMP/declared"
+grep -o '\bacl[A-Za-z0-9]*(' "$top_srcdir/src/vendor/abi/acl_fn.h" | tr -d '(' | sort -u | grep -vxE "$others" >"$TEST_TMP/declared"
 "$top_builddir/hooks/list_rows" | awk '$1 == "acl" { print $2 }' | sort >"$TEST_TMP/rows"
 diff "$TEST_TMP/declared" "$TEST_TMP/rows" >&2
 check "what is declared has a row, and no other function does" $?

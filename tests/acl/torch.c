@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/acl.h"
-#include "gpu/abi/acl_fn.h"
+#include "vendor/abi/acl.h"
+#include "vendor/abi/acl_fn.h"
 #include "tests/program.h"
 
 #define MIB     (1024UL * 1024UL)

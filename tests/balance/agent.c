@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/cuda_runtime_graph_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_graph_fn.h"
 
 enum { BLOCKS = 64 };
 enum kind { NONE, PLAIN, HOST, ORDERED, IMPORTED };

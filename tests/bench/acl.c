@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/acl.h"
-#include "gpu/abi/acl_fn.h"
+#include "vendor/abi/acl.h"
+#include "vendor/abi/acl_fn.h"
 
 #define BYTES (20UL << 20)
 enum { PIECES = 8, WARM_UP = 64 };

@@ -23,10 +23,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/bench/chain.h"
 
 enum { MAX_THREADS = 64, FRAMES = 16, FRAMES_MAX = 256, PAIRS_PER_LOOK = 256, BYTES = 4096 };

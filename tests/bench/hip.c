@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 
 #define MIB ((size_t)1 << 20)
 enum { WARM_UP = 64 };

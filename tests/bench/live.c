@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 enum { BYTES = 512, SITES_PER_LEVEL = 100, PAIRS_PER_LOOK = 256 };
 
@@ -42,12 +42,13 @@ static void die(const char *what)
         break;
 #define CALLS(n, f)                                                                                          \
     CALL(n, f)                                                                                               \
-    CALL(n + 1, f) CALL(n + 2, f) CALL(n + 3, f) CALL(n + 4, f) CALL(n + 5, f) CALL(n + 6, f) CALL(n + 7, f) \
-        CALL(n + 8, f) CALL(n + 9, f)
+    CALL(n + 1, f)                                                                                           \
+    CALL(n + 2, f) CALL(n + 3, f) CALL(n + 4, f) CALL(n + 5, f) CALL(n + 6, f) CALL(n + 7, f) CALL(n + 8, f) \
+        CALL(n + 9, f)
 #define HUNDRED_CALLS(f)                                                                                     \
     CALLS(0, f)                                                                                              \
-    CALLS(10, f) CALLS(20, f) CALLS(30, f) CALLS(40, f) CALLS(50, f) CALLS(60, f) CALLS(70, f) CALLS(80, f)  \
-        CALLS(90, f)
+    CALLS(10, f)                                                                                             \
+    CALLS(20, f) CALLS(30, f) CALLS(40, f) CALLS(50, f) CALLS(60, f) CALLS(70, f) CALLS(80, f) CALLS(90, f)
 
 static void take(CUdeviceptr *block_p)
 {

@@ -17,8 +17,8 @@ TESTS += tests/bench/bench.py
 # The benches of allocators: scripts/bench links the same objects with the peers' ways in.
 check_PROGRAMS += tests/bench/alloc/alloc
 MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c tests/bench/alloc/pool.c \
-	tests/bench/alloc/replay.c tests/bench/alloc/recipe.c tests/bench/alloc/runahead.c tests/bench/alloc/shapes.c \
-	tests/bench/alloc/small.c
+	tests/bench/alloc/replay.c tests/bench/alloc/recipe.c tests/bench/alloc/runahead.c \
+	tests/bench/alloc/shapes.c tests/bench/alloc/small.c
 tests_bench_alloc_alloc_SOURCES = $(MS_BENCH_ALLOC_SOURCES) tests/bench/alloc/runtime.c
 tests_bench_alloc_alloc_LDADD = libcudart.so.13 libcuda.so.1 -lm
 tests_bench_alloc_alloc_LDFLAGS = $(AM_LDFLAGS) -pthread

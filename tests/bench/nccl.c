@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 
 #define BUFFER_BYTES (20UL << 20)
 enum { WARM_UP = 16, HANDLE_BYTES = 64, WORKERS = 8 };

@@ -14,8 +14,8 @@
 #include "base/at_fork.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/options.h"
-#include "ledger/ledger.h"
+#include "base/options/options.h"
+#include "record/live/ledger.h"
 
 enum { ROUNDS = 5, THREADS_MAX = 16, PAIRS_PER_LOOK = 256, SITES = 100, APIS = 8 };
 

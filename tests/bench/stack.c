@@ -18,7 +18,7 @@
 #include <unwind.h>
 
 #include "base/compiler.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 #include "tests/bench/chain.h"
 
 enum { FRAMES_MAX = 64, ROUNDS = 15, WALKS_MAX = 4000 };

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 enum { THREADS_MOST = 16, SLOTS = 16, HELD_US = 200 };

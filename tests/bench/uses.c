@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/sim/kernels.h"
 
 enum { BYTES = 4096, KERNELS = 4, AT_ONCE = 64 };

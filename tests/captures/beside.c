@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 #define MIB ((size_t)1 << 20)
 enum { CAPTURERS = 2, SPIN = 4000, BLOCKS = 24, ROWS = 512, BACKLOG = 4 };

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 
 #define MIB ((size_t)1 << 20)
 enum { CAPTURERS = 2, SPIN = 4000, BLOCKS = 24 };

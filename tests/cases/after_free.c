@@ -2,8 +2,8 @@
  * for; what the device had given at most is printed. */
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 #define GIB ((size_t)1 << 30)

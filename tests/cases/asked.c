@@ -2,7 +2,7 @@
  * driver was asked what is left of the device. */
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* crossed: what one of the runtime's functions allocated is used and freed by the driver's, and the other way
  * round; each status that is not 0 is printed, and how long the driver says that a block is. */
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static int bad;

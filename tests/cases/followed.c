@@ -1,6 +1,6 @@
 /* followed: memory of the pool's beside memory that the driver makes, managed and an array. What was reserved
  * at most is no less than what was allocated. */
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 int main(void)

@@ -5,7 +5,7 @@
  * with 150 more of 1 MiB in the same graph. Prints each status. */
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static cudaStream_t stream;

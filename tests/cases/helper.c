@@ -2,7 +2,7 @@
  * for is, too, which is much more. With 3 kv() is called by another line as well. */
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 __attribute__((noinline)) static void *alloc(size_t bytes)

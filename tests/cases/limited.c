@@ -3,7 +3,7 @@
  * one signal that the program itself has waiting. */
 #include <signal.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static volatile sig_atomic_t handled;

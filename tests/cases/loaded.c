@@ -2,7 +2,7 @@
  * run. */
 #include <pthread.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 enum { THREADS = 8, ROUNDS = 100 };

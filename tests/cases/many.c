@@ -1,7 +1,7 @@
 /* many COUNT BYTES: so many blocks stay; how many there were, and what the device has given. */
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 int main(int argc, char **argv)

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/cases/case.h"
 
 static void *blocks[4]; /* of cudaMalloc, of the default stream, of another one, of that one and small */

@@ -4,12 +4,12 @@ load "$TEST_HELPERS/common.bash"
 load helpers
 
 verbs() {
-    sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/cmds.def"
+    sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/verbs/cmds.def"
 }
 
 # flags VERB: its long options, one a line.
 flags() {
-    sed -n "s/^MS_FLAG($1, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/cmds.def"
+    sed -n "s/^MS_FLAG($1, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/verbs/cmds.def"
 }
 
 @test "every verb that takes a file or a program has a page that has each of its options, filled in" {
@@ -35,7 +35,7 @@ flags() {
 
 @test "the page of variables is what env --man prints" {
     "$TEST_BIN" env --man | diff - "$top_srcdir/docs/man/variables.man"
-    for name in $(sed -n 's/^MS_OPTION([A-Z_]*, "\([A-Z_]*\)".*/\1/p' "$top_srcdir/src/base/options.def"); do
+    for name in $(sed -n 's/^MS_OPTION([A-Z_]*, "\([A-Z_]*\)".*/\1/p' "$top_srcdir/src/base/options/options.def"); do
         grep -q "^.B MEMSHIM_$name\$" "$top_builddir/docs/man/memshim-env.1"
     done
 }
@@ -66,10 +66,10 @@ complete_words() {
 }
 
 @test "docs/ledger-format.md names the version and the tables that the code has" {
-    version=$(sed -n 's/^#define MS_STORE_VERSION  *\([0-9]*\)$/\1/p' "$top_srcdir/src/base/store.h")
+    version=$(sed -n 's/^#define MS_STORE_VERSION  *\([0-9]*\)$/\1/p' "$top_srcdir/src/base/store/store.h")
     [ -n "$version" ]
     grep -qF "| \`version\`, \`byte_order\` | $version; " "$top_srcdir/docs/ledger-format.md"
-    tables=$(sed -n 's/^MS_TABLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/src/base/tables.def")
+    tables=$(sed -n 's/^MS_TABLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/src/base/store/tables.def")
     [ -n "$tables" ]
     for table in $tables; do
         grep -qE "^\| .*\`$table\`.* \|.* \|.* \|\$" "$top_srcdir/docs/ledger-format.md"

@@ -17,7 +17,7 @@ load helpers
 
 @test "--json lists every row of the table" {
     try env --json
-    python3 - out.txt "$top_srcdir/src/base/options.def" <<'END'
+    python3 - out.txt "$top_srcdir/src/base/options/options.def" <<'END'
 import json, re, sys
 rows = json.load(open(sys.argv[1]))
 names = re.findall(r'^MS_OPTION\(\w+, "(\w+)"', open(sys.argv[2]).read(), re.M)

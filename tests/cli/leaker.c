@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver.h"
 
 CUresult cuInit(unsigned flags);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);

@@ -57,12 +57,20 @@ tests_cli_leaker_LDADD = libcuda.so.1
 if BUILD_CLI
 check_PROGRAMS += tests/cli/test_text tests/cli/test_parse
 TESTS += tests/cli/test_text tests/cli/test_parse
-tests_cli_test_parse_SOURCES = tests/cli/test_parse.c tests/tap.h src/report/parse.h src/report/parse.c src/report/slabs.h src/report/slabs.c
+tests_cli_test_parse_SOURCES = tests/cli/test_parse.c tests/tap.h src/report/read/parse.h \
+	src/report/read/parse.c src/report/read/slabs.h src/report/read/slabs.c
 tests_cli_test_parse_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_parse_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
-tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read.h src/report/read.c src/report/parse.h src/report/parse.c src/report/slabs.h src/report/slabs.c src/report/text.h \
-	src/report/text.c src/report/callers.h src/report/callers.c src/report/sites.h src/report/sites.c src/report/fold.h src/report/fold.c src/report/fold.def src/report/cxx.h src/report/cxx.c src/report/utf8.h src/report/wide.h src/report/wide.c src/base/size.h src/base/size.c src/base/files.h src/base/files.c src/base/options.h src/base/libc.h src/base/libc.c src/base/options.c \
-	src/base/options_value.h src/base/options_value.c src/base/spare.h src/base/spare.c
+tests_cli_test_text_SOURCES = tests/cli/test_text.c tests/tap.h src/report/read/read.h \
+	src/report/read/read.c src/report/read/parse.h src/report/read/parse.c src/report/read/slabs.h \
+	src/report/read/slabs.c src/report/text/text.h src/report/text/text.c src/report/analyse/callers.h \
+	src/report/analyse/callers.c src/report/read/sites.h src/report/read/sites.c \
+	src/report/analyse/fold.h src/report/analyse/fold.c src/report/analyse/fold.def \
+	src/report/symbols/cxx.h src/report/symbols/cxx.c src/report/text/utf8.h \
+	src/report/text/display_width.h src/report/text/display_width.c src/base/size.h src/base/size.c \
+	src/base/files.h src/base/files.c src/base/options/options.h src/base/libc.h src/base/libc.c \
+	src/base/options/options.c src/base/options/options_value.h src/base/options/options_value.c \
+	src/base/thread/aux_stack.h src/base/thread/aux_stack.c
 tests_cli_test_text_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS)
 tests_cli_test_text_LDADD = $(JANSSON_LIBS) $(YAJL_LIBS)
 endif

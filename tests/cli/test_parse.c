@@ -1,6 +1,6 @@
 /* test_parse.c - texts of reports: what is taken is what jansson's own parser makes of it, also where the
  * text comes in pieces of any length; what is refused is told with its place. */
-#include "report/parse.h"
+#include "report/read/parse.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* test_text.c - how sizes and times are spelled, and that no report makes the reader run away. */
-#include "report/text.h"
+#include "report/text/text.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * driver's is refused (MEMSIM_FAIL): each status but 0 is printed. Nothing here knows of memshim.
  */
 #include <stdio.h>
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 int main(void)
 {

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "gpu/abi/cublas.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cublas.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 #include "include/memshim.h"
 
 #define SCENE __attribute__((noinline)) void

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "options";

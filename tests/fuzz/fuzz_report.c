@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "report/consistent.h"
-#include "report/parse.h"
-#include "report/symbols.h"
+#include "report/analyse/consistent.h"
+#include "report/read/parse.h"
+#include "report/symbols/symbols.h"
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "report";

@@ -4,8 +4,10 @@ ms_fuzz_tests = tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
 tests_fuzz_fuzz_token_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options.h src/base/options.def \
-	src/base/libc.h src/base/libc.c src/base/options.c src/base/options_value.h src/base/options_value.c src/base/size.h src/base/size.c src/base/spare.h src/base/spare.c $(ms_fuzz_common)
+tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options/options.h \
+	src/base/options/options.def src/base/libc.h src/base/libc.c src/base/options/options.c \
+	src/base/options/options_value.h src/base/options/options_value.c src/base/size.h src/base/size.c \
+	src/base/thread/aux_stack.h src/base/thread/aux_stack.c $(ms_fuzz_common)
 if BUILD_CLI
 ms_fuzz_tests += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
 check_PROGRAMS += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
@@ -13,7 +15,8 @@ tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(ms_fuzz_common)
 tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_ledger_LDADD = $(ms_command_libs)
 # Names made up in place of the resolver's.
-tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/fuzz/verbs.c tests/fuzz/resolver.c $(ms_fuzz_common)
+tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/fuzz/verbs.c tests/fuzz/resolver.c \
+	$(ms_fuzz_common)
 tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_report_LDADD = $(ms_command_libs)
 endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "report/resolver.h"
+#include "report/symbols/resolver.h"
 
 static int resolver;
 

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "gpu/abi/cuda_graph.h"
-#include "gpu/abi/cuda_graph_fn.h"
+#include "vendor/abi/cuda_graph.h"
+#include "vendor/abi/cuda_graph_fn.h"
 
 static CUstream stream, other;
 static CUevent event;

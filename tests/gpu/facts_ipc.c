@@ -104,7 +104,7 @@ static size_t offset_of(CUdeviceptr d)
     return (size_t)(d - base);
 }
 
-/* As src/ledger/token.c makes them, of a process that there is: the one that asks. */
+/* As src/record/ipc/token.c makes them, of a process that there is: the one that asks. */
 static CUipcMemHandle make_token(void)
 {
     static const unsigned char mark[] = {0xf5, 'm', 's', 'h', 'i', 'p', 'c', 0x9d};

@@ -11,9 +11,11 @@ gpu_facts_sources = tests/gpu/facts.c tests/gpu/facts.h tests/gpu/facts.def test
 tests_gpu_facts_SOURCES = $(gpu_facts_sources)
 tests_gpu_facts_LDADD = $(gpu_ldadd)
 tests_gpu_facts_LDFLAGS = $(gpu_ldflags)
-tests_gpu_conformance_SOURCES = tests/gpu/conformance.c tests/gpu/conform.h tests/gpu/conform_capture.c tests/gpu/conform_questions.c tests/gpu/conform_free.c \
-	tests/gpu/conform_ipc.c tests/gpu/conform_life.c tests/gpu/conform_memory.c tests/gpu/conform_order.c \
-	tests/gpu/conform_pool.c tests/gpu/conform_share.c tests/gpu/conform_status.c tests/gpu/conform_vmm.c $(gpu_kit)
+tests_gpu_conformance_SOURCES = tests/gpu/conformance.c tests/gpu/conform.h tests/gpu/conform_capture.c \
+	tests/gpu/conform_questions.c tests/gpu/conform_free.c tests/gpu/conform_ipc.c \
+	tests/gpu/conform_life.c tests/gpu/conform_memory.c tests/gpu/conform_order.c \
+	tests/gpu/conform_pool.c tests/gpu/conform_share.c tests/gpu/conform_status.c \
+	tests/gpu/conform_vmm.c $(gpu_kit)
 tests_gpu_conformance_LDADD = $(gpu_ldadd)
 tests_gpu_conformance_LDFLAGS = $(gpu_ldflags)
 tests_gpu_costs_SOURCES = tests/gpu/costs.c tests/gpu/cost_calls.c tests/gpu/costs.h $(gpu_kit)

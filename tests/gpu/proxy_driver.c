@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 #define PUBLIC     __attribute__((visibility("default")))
 #define MOST       4096
@@ -38,7 +38,7 @@ static const struct known {
     const char *symbol;
 } known[] = {
 #define X(name, version, per_thread, symbol) {#name, version, per_thread, #symbol},
-#include "src/sim/cuda/lookup.def"
+#include "sim/cuda/lookup.def"
 #undef X
 };
 

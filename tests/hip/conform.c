@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 #include "tests/tap.h"
 
 #define KIB ((size_t)1024)

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 #include "tests/tap.h"
 
 /* ThreadSanitizer registers itself before a program may stand in front of anything. */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -319,8 +319,10 @@ static int all(void)
     static const struct {
         const char *library, *allocate;
         size_t bytes;
-    } vendors[] = {{"libcudart.so.13", "cudaMalloc", 3 * MIB}, {"libnccl.so.2", "ncclMemAlloc", 4 * MIB},
-                   {"libamdhip64.so.6", "hipMalloc", 5 * MIB}, {"libamdhip64.so.5", "hipMalloc", 7 * MIB}};
+    } vendors[] = {{"libcudart.so.13", "cudaMalloc", 3 * MIB},
+                   {"libnccl.so.2", "ncclMemAlloc", 4 * MIB},
+                   {"libamdhip64.so.6", "hipMalloc", 5 * MIB},
+                   {"libamdhip64.so.5", "hipMalloc", 7 * MIB}};
     void *ascend, *p = NULL;
 
     for (unsigned i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
@@ -347,11 +349,19 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } scenes[] = {
-        {"two_versions", two_versions}, {"probe", probe},     {"both", both},       {"reset", reset},
-        {"devices", devices},           {"loop", loop},       {"behind", behind},   {"full", full},
-        {"capture", capture},           {"threads", threads}, {"streams", streams}, {"all", all},
-        {"ordered", ordered}};
+    } scenes[] = {{"two_versions", two_versions},
+                  {"probe", probe},
+                  {"both", both},
+                  {"reset", reset},
+                  {"devices", devices},
+                  {"loop", loop},
+                  {"behind", behind},
+                  {"full", full},
+                  {"capture", capture},
+                  {"threads", threads},
+                  {"streams", streams},
+                  {"all", all},
+                  {"ordered", ordered}};
 
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof scenes[0]; i++)
         if (!strcmp(argv[1], scenes[i].name))

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 
 struct order {
     hipIpcMemHandle_t handle;

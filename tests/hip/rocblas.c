@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 
-#define MIB         ((size_t)1 << 20)
-#define DEFAULT     (32 * MIB)
-#define CHUNK       64
-#define RESULT      64
-#define OPERATIONS  64
+#define MIB        ((size_t)1 << 20)
+#define DEFAULT    (32 * MIB)
+#define CHUNK      64
+#define RESULT     64
+#define OPERATIONS 64
 
 enum status { SUCCESS = 0, MEMORY_ERROR = 5, INTERNAL_ERROR = 6, SIZE_UNCHANGED = 8, SIZE_INCREASED = 9 };
 enum owner { ROCBLAS_MANAGED, USER_MANAGED, USER_OWNED };

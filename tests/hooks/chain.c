@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/hooks/chain.h"
 
 static struct chain_seen seen;
@@ -30,7 +30,7 @@ static const char *owner_of(void *function)
 
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
-    cudaError_t (*next)(void **, size_t) = (cudaError_t (*)(void **, size_t))dlsym(RTLD_NEXT, "cudaMalloc");
+    cudaError_t (*next)(void **, size_t) = (cudaError_t(*)(void **, size_t))dlsym(RTLD_NEXT, "cudaMalloc");
 
     seen.malloc_calls++;
     seen.malloc_next = owner_of((void *)next);

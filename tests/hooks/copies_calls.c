@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 static void *const nowhere = (void *)(uintptr_t)0xdead0000;
 static size_t pitch;

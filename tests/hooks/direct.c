@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 enum { PAIRS = 100 };
 
@@ -280,9 +280,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(const char *library);
-    } scenarios[] = {{"devices", devices},   {"errors", errors},     {"threads", threads},
-                     {"children", children}, {"runtimes", runtimes}, {"count", count},
-                     {"carve", carve},       {"listen", listen}};
+    } scenarios[] = {{"devices", devices},   {"errors", errors}, {"threads", threads}, {"children", children},
+                     {"runtimes", runtimes}, {"count", count},   {"carve", carve},     {"listen", listen}};
 
     cudaSetDevice(0);
     warm();

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 enum { PAIRS = 100 };
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 int early_results[4];
 

@@ -16,8 +16,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #else
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #endif
 
 enum counted { HOST, DEVICE }; /* whether a block takes the device's own memory */
@@ -47,8 +47,8 @@ void book_drop(int entry, int status, const char *what);
     __extension__({                                                                                          \
         pthread_mutex_lock(&book_lock);                                                                      \
         int take_status = (int)(call);                                                                       \
-        int take_entry = book_take(counted, api, take_status, bytes, (uint64_t)(uintptr_t)(stream), __FILE__, \
-                                   __func__, __LINE__);                                                      \
+        int take_entry = book_take(counted, api, take_status, bytes, (uint64_t)(uintptr_t)(stream),          \
+                                   __FILE__, __func__, __LINE__);                                            \
         pthread_mutex_unlock(&book_lock);                                                                    \
         take_entry;                                                                                          \
     })

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 static int cleaned;
 
@@ -43,7 +43,7 @@ static const char *owner_of(const char *symbol)
 int main(int argc, char **argv)
 {
     static const char *const unwinder[] = {"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Backtrace",
-                                           "_Unwind_ForcedUnwind", "_Unwind_GetIP", "__register_frame"};
+                                           "_Unwind_ForcedUnwind",   "_Unwind_GetIP",  "__register_frame"};
     int (*catches)(int);
     void *handle;
     pthread_t thread;

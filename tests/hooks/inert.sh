@@ -57,7 +57,7 @@ exports_of() { # LIBRARY
     nm -D --defined-only "$1" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u
 }
 rows_of() { # FILE
-    printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/%s"\n' "$1" |
+    printf '#define MS_HOOK(result, symbol, ...) @ symbol\n#define MS_HOOK0(result, symbol, ...) @ symbol\n#define MS_PASS(...)\n#include "hooks/table/%s"\n' "$1" |
         $TEST_CC -E -P -I"$top_srcdir" -x c - | tr -s '@ ' '\n' | grep . | sort -u
 }
 rows_of cuda_uses.def >"$TEST_TMP/uses"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 #define OWN(name)                                                                                            \
     __attribute__((visibility("default"))) int name(void);                                                   \

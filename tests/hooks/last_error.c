@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 #define UNTOUCHED ((void *)0x1)
 

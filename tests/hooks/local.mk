@@ -88,9 +88,11 @@ tests_hooks_copies_deps_so_LDADD = libcudart.so.13
 
 # How much of a thread's stack each kind of call takes.
 check_PROGRAMS += tests/hooks/small_stacks tests/hooks/small_stacks_others
-tests_hooks_small_stacks_others_SOURCES = tests/hooks/small_stacks_others.c tests/hooks/small_stacks_paint.c tests/hooks/small_stacks_paint.h
+tests_hooks_small_stacks_others_SOURCES = tests/hooks/small_stacks_others.c \
+	tests/hooks/small_stacks_paint.c tests/hooks/small_stacks_paint.h
 tests_hooks_small_stacks_others_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,-z,now
-tests_hooks_small_stacks_SOURCES = tests/hooks/small_stacks.c tests/hooks/small_stacks_paint.c tests/hooks/small_stacks_paint.h
+tests_hooks_small_stacks_SOURCES = tests/hooks/small_stacks.c tests/hooks/small_stacks_paint.c \
+	tests/hooks/small_stacks_paint.h
 tests_hooks_small_stacks_LDFLAGS = $(AM_LDFLAGS) -pthread -Wl,-z,now
 tests_hooks_small_stacks_LDADD = libcudart.so.13 libcuda.so.1
 
@@ -137,7 +139,8 @@ tests_hooks_later_linked_LDADD = tests/hooks/later/libcuda.so.1 -ldl -lpthread
 
 # Every class of allocation, with the vendor's headers and libraries where there are any.
 check_PROGRAMS += tests/hooks/every_class
-tests_hooks_every_class_SOURCES = tests/hooks/every_class.c tests/hooks/every_class_twin.c tests/hooks/every_class.h
+tests_hooks_every_class_SOURCES = tests/hooks/every_class.c tests/hooks/every_class_twin.c \
+	tests/hooks/every_class.h
 tests_hooks_every_class_LDFLAGS = $(AM_LDFLAGS) -pthread
 if HAVE_CUDA_TOOLKIT
 tests_hooks_every_class_CPPFLAGS = $(AM_CPPFLAGS) -DWITH_VENDOR_HEADERS -isystem $(CUDA_HOME)/include

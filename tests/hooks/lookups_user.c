@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime.h"
 
 typedef int (*malloc_fn)(void **, size_t);
 typedef int (*free_fn)(void *);

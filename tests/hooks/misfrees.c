@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/acl.h"
-#include "gpu/abi/acl_fn.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/acl.h"
+#include "vendor/abi/acl_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 #include "tests/hooks/misfrees.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };

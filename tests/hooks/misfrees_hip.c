@@ -1,7 +1,7 @@
 /* misfrees_hip.c - the scene with HIP of misfrees.c: its declarations and those of CUDA do not go together.
  */
-#include "gpu/abi/hip.h"
-#include "gpu/abi/hip_fn.h"
+#include "vendor/abi/hip.h"
+#include "vendor/abi/hip_fn.h"
 #include "tests/hooks/misfrees.h"
 
 enum { MIB = 1 << 20 };

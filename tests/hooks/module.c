@@ -6,7 +6,7 @@
  */
 #include <stddef.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/hooks/module.h"
 
 int module_alloc(void **p, size_t bytes)

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 static atomic_ullong next_address = 0x700000000000;
 static atomic_int live;

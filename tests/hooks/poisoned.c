@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 int main(void)
 {

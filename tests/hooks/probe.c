@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime.h"
 
 static const char *const names[] = {
     "hipMalloc",

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/auxv.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 int main(void)
 {

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/hooks/small_stacks_paint.h"
 
 static struct {
@@ -37,58 +37,174 @@ static struct {
     int status;
 } the;
 
-static void alloc(void) { the.status = cudaMalloc(&the.p, 3 << 20); }
-static void release(void) { the.status = cudaFree(the.p); }
-static void alloc_small(void) { the.status = cudaMalloc(&the.q, 700); }
-static void release_small(void) { the.status = cudaFree(the.q); }
-static void alloc_driver(void) { the.status = (int)cuMemAlloc_v2(&the.d, 5 << 20); }
-static void release_driver(void) { the.status = (int)cuMemFree_v2(the.d); }
-static void alloc_pitch(void) { the.status = cudaMallocPitch(&the.p, &the.pitch, 1000, 100); }
-static void alloc_async(void) { the.status = cudaMallocAsync(&the.p, 4 << 20, the.stream); }
-static void release_async(void) { the.status = cudaFreeAsync(the.p, the.stream); }
-static void alloc_managed(void) { the.status = cudaMallocManaged(&the.p, 1 << 20, cudaMemAttachGlobal); }
-static void alloc_host(void) { the.status = cudaMallocHost(&the.p, 1 << 20); }
-static void release_host(void) { the.status = cudaFreeHost(the.p); }
-static void refused(void) { the.status = cudaMalloc(&the.q, (size_t)1 << 50) == 0; }
-static void wrong_free(void) { the.status = cudaFree((void *)(uintptr_t)0xdead0000) == 0; }
-static void free_freed(void) { the.status = cudaFree(the.p) == 0; }
-static void free_inside(void) { the.status = cudaFree((char *)the.p + 512) == 0; }
-static void release_array(void) { the.status = cudaFreeArray(the.array); }
-static void create(void) { the.status = (int)cuMemCreate(&the.handle, the.unit, &the.prop, 0); }
-static void map(void) { the.status = (int)cuMemMap(the.va, the.unit, 0, the.handle, 0); }
-static void unmap(void) { the.status = (int)cuMemUnmap(the.va, the.unit); }
-static void drop(void) { the.status = (int)cuMemRelease(the.handle); }
-static void export_block(void) { the.status = cudaIpcGetMemHandle(&the.own, the.p); }
+static void alloc(void)
+{
+    the.status = cudaMalloc(&the.p, 3 << 20);
+}
+static void release(void)
+{
+    the.status = cudaFree(the.p);
+}
+static void alloc_small(void)
+{
+    the.status = cudaMalloc(&the.q, 700);
+}
+static void release_small(void)
+{
+    the.status = cudaFree(the.q);
+}
+static void alloc_driver(void)
+{
+    the.status = (int)cuMemAlloc_v2(&the.d, 5 << 20);
+}
+static void release_driver(void)
+{
+    the.status = (int)cuMemFree_v2(the.d);
+}
+static void alloc_pitch(void)
+{
+    the.status = cudaMallocPitch(&the.p, &the.pitch, 1000, 100);
+}
+static void alloc_async(void)
+{
+    the.status = cudaMallocAsync(&the.p, 4 << 20, the.stream);
+}
+static void release_async(void)
+{
+    the.status = cudaFreeAsync(the.p, the.stream);
+}
+static void alloc_managed(void)
+{
+    the.status = cudaMallocManaged(&the.p, 1 << 20, cudaMemAttachGlobal);
+}
+static void alloc_host(void)
+{
+    the.status = cudaMallocHost(&the.p, 1 << 20);
+}
+static void release_host(void)
+{
+    the.status = cudaFreeHost(the.p);
+}
+static void refused(void)
+{
+    the.status = cudaMalloc(&the.q, (size_t)1 << 50) == 0;
+}
+static void wrong_free(void)
+{
+    the.status = cudaFree((void *)(uintptr_t)0xdead0000) == 0;
+}
+static void free_freed(void)
+{
+    the.status = cudaFree(the.p) == 0;
+}
+static void free_inside(void)
+{
+    the.status = cudaFree((char *)the.p + 512) == 0;
+}
+static void release_array(void)
+{
+    the.status = cudaFreeArray(the.array);
+}
+static void create(void)
+{
+    the.status = (int)cuMemCreate(&the.handle, the.unit, &the.prop, 0);
+}
+static void map(void)
+{
+    the.status = (int)cuMemMap(the.va, the.unit, 0, the.handle, 0);
+}
+static void unmap(void)
+{
+    the.status = (int)cuMemUnmap(the.va, the.unit);
+}
+static void drop(void)
+{
+    the.status = (int)cuMemRelease(the.handle);
+}
+static void export_block(void)
+{
+    the.status = cudaIpcGetMemHandle(&the.own, the.p);
+}
 static void import_block(void)
 {
     the.status = cudaIpcOpenMemHandle(&the.q, the.others, cudaIpcMemLazyEnablePeerAccess);
 }
-static void close_block(void) { the.status = cudaIpcCloseMemHandle(the.q); }
+static void close_block(void)
+{
+    the.status = cudaIpcCloseMemHandle(the.q);
+}
 static void make_pool(void)
 {
     the.status =
         cudaMemPoolCreate(&the.pool, &(struct cudaMemPoolProps){.allocType = cudaMemAllocationTypePinned,
                                                                 .location.type = cudaMemLocationTypeDevice});
 }
-static void from_pool(void) { the.status = cudaMallocFromPoolAsync(&the.p, 1 << 20, the.pool, the.stream); }
-static void trim_pool(void) { the.status = cudaMemPoolTrimTo(the.pool, 0); }
-static void drop_pool(void) { the.status = cudaMemPoolDestroy(the.pool); }
-static void make_stream(void) { the.status = cudaStreamCreate(&the.stream); }
-static void wait_stream(void) { the.status = cudaStreamSynchronize(the.stream); }
-static void drop_stream(void) { the.status = cudaStreamDestroy(the.stream); }
-static void wait_device(void) { the.status = cudaDeviceSynchronize(); }
+static void from_pool(void)
+{
+    the.status = cudaMallocFromPoolAsync(&the.p, 1 << 20, the.pool, the.stream);
+}
+static void trim_pool(void)
+{
+    the.status = cudaMemPoolTrimTo(the.pool, 0);
+}
+static void drop_pool(void)
+{
+    the.status = cudaMemPoolDestroy(the.pool);
+}
+static void make_stream(void)
+{
+    the.status = cudaStreamCreate(&the.stream);
+}
+static void wait_stream(void)
+{
+    the.status = cudaStreamSynchronize(the.stream);
+}
+static void drop_stream(void)
+{
+    the.status = cudaStreamDestroy(the.stream);
+}
+static void wait_device(void)
+{
+    the.status = cudaDeviceSynchronize();
+}
 static void begin_capture(void)
 {
     the.status = cudaStreamBeginCapture(the.stream, cudaStreamCaptureModeRelaxed);
 }
-static void end_capture(void) { the.status = cudaStreamEndCapture(the.stream, &the.graph); }
-static void instantiate(void) { the.status = (int)cuGraphInstantiateWithFlags(&the.exec, the.graph, 0); }
-static void drop_exec(void) { the.status = (int)cuGraphExecDestroy(the.exec); }
-static void drop_graph(void) { the.status = cudaGraphDestroy(the.graph); }
-static void free_memory(void) { size_t left, all; the.status = cudaMemGetInfo(&left, &all); }
-static void retain(void) { CUcontext context; the.status = (int)cuDevicePrimaryCtxRetain(&context, 0); }
-static void drop_context(void) { the.status = (int)cuDevicePrimaryCtxRelease_v2(0); }
-static void reset(void) { the.status = cudaDeviceReset(); }
+static void end_capture(void)
+{
+    the.status = cudaStreamEndCapture(the.stream, &the.graph);
+}
+static void instantiate(void)
+{
+    the.status = (int)cuGraphInstantiateWithFlags(&the.exec, the.graph, 0);
+}
+static void drop_exec(void)
+{
+    the.status = (int)cuGraphExecDestroy(the.exec);
+}
+static void drop_graph(void)
+{
+    the.status = cudaGraphDestroy(the.graph);
+}
+static void free_memory(void)
+{
+    size_t left, all;
+    the.status = cudaMemGetInfo(&left, &all);
+}
+static void retain(void)
+{
+    CUcontext context;
+    the.status = (int)cuDevicePrimaryCtxRetain(&context, 0);
+}
+static void drop_context(void)
+{
+    the.status = (int)cuDevicePrimaryCtxRelease_v2(0);
+}
+static void reset(void)
+{
+    the.status = cudaDeviceReset();
+}
 
 /* What is loaded is listed anew. */
 static void alloc_after_load(void)

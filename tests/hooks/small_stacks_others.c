@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/acl.h"
+#include "vendor/abi/acl.h"
 #include "tests/hooks/small_stacks_paint.h"
 
 static struct {
@@ -53,20 +53,62 @@ static const struct {
 
 enum { BYTES = 2 << 20 };
 
-static void nccl_take(void) { the.status = nccl_alloc(&the.p, BYTES); }
-static void nccl_give(void) { the.status = nccl_free(the.p); }
-static void nccl_open(void) { the.status = nccl_begin(); }
-static void nccl_close(void) { the.status = nccl_begin() + nccl_end(); }
-static void hip_take(void) { the.status = hip_alloc(&the.p, BYTES); }
-static void hip_give(void) { the.status = hip_free(the.p); }
-static void hip_pin(void) { the.status = hip_host(&the.p, BYTES, 0); }
-static void hip_unpin(void) { the.status = hip_host_free(the.p); }
-static void acl_take(void) { the.status = acl_alloc(&the.p, BYTES, 0); }
-static void acl_give(void) { the.status = acl_free(the.p); }
-static void acl_make(void) { the.status = acl_create(&the.handle, BYTES, &the.prop, 0); }
-static void acl_drop(void) { the.status = acl_release(the.handle); }
-static void acl_join(void) { the.status = acl_map(the.range, BYTES, 0, the.handle, 0); }
-static void acl_part(void) { the.status = acl_unmap(the.range); }
+static void nccl_take(void)
+{
+    the.status = nccl_alloc(&the.p, BYTES);
+}
+static void nccl_give(void)
+{
+    the.status = nccl_free(the.p);
+}
+static void nccl_open(void)
+{
+    the.status = nccl_begin();
+}
+static void nccl_close(void)
+{
+    the.status = nccl_begin() + nccl_end();
+}
+static void hip_take(void)
+{
+    the.status = hip_alloc(&the.p, BYTES);
+}
+static void hip_give(void)
+{
+    the.status = hip_free(the.p);
+}
+static void hip_pin(void)
+{
+    the.status = hip_host(&the.p, BYTES, 0);
+}
+static void hip_unpin(void)
+{
+    the.status = hip_host_free(the.p);
+}
+static void acl_take(void)
+{
+    the.status = acl_alloc(&the.p, BYTES, 0);
+}
+static void acl_give(void)
+{
+    the.status = acl_free(the.p);
+}
+static void acl_make(void)
+{
+    the.status = acl_create(&the.handle, BYTES, &the.prop, 0);
+}
+static void acl_drop(void)
+{
+    the.status = acl_release(the.handle);
+}
+static void acl_join(void)
+{
+    the.status = acl_map(the.range, BYTES, 0, the.handle, 0);
+}
+static void acl_part(void)
+{
+    the.status = acl_unmap(the.range);
+}
 
 /* A thread of Ascend's has to say its device. */
 static void prepare(void)
@@ -78,16 +120,26 @@ static const struct {
     const char *name;
     void (*before)(void), (*call)(void);
 } rows[] = {
-    {"ncclMemAlloc", NULL, nccl_take},       {"ncclMemFree", NULL, nccl_give},
-    {"ncclMemAlloc/again", NULL, nccl_take}, {"ncclMemFree/again", NULL, nccl_give},
-    {"ncclGroupStart", NULL, nccl_open},     {"ncclGroupEnd", NULL, nccl_close},
-    {"hipMalloc", NULL, hip_take},           {"hipFree", NULL, hip_give},
-    {"hipMalloc/again", NULL, hip_take},     {"hipFree/again", NULL, hip_give},
-    {"hipHostMalloc", NULL, hip_pin},        {"hipHostFree", NULL, hip_unpin},
-    {"aclrtMalloc", prepare, acl_take},      {"aclrtFree", prepare, acl_give},
-    {"aclrtMallocPhysical", prepare, acl_make}, {"aclrtMapMem", prepare, acl_join},
-    {"aclrtUnmapMem", prepare, acl_part},    {"aclrtFreePhysical", prepare, acl_drop},
-    {"aclrtMallocPhysical/again", prepare, acl_make}, {"aclrtFreePhysical/again", prepare, acl_drop},
+    {"ncclMemAlloc", NULL, nccl_take},
+    {"ncclMemFree", NULL, nccl_give},
+    {"ncclMemAlloc/again", NULL, nccl_take},
+    {"ncclMemFree/again", NULL, nccl_give},
+    {"ncclGroupStart", NULL, nccl_open},
+    {"ncclGroupEnd", NULL, nccl_close},
+    {"hipMalloc", NULL, hip_take},
+    {"hipFree", NULL, hip_give},
+    {"hipMalloc/again", NULL, hip_take},
+    {"hipFree/again", NULL, hip_give},
+    {"hipHostMalloc", NULL, hip_pin},
+    {"hipHostFree", NULL, hip_unpin},
+    {"aclrtMalloc", prepare, acl_take},
+    {"aclrtFree", prepare, acl_give},
+    {"aclrtMallocPhysical", prepare, acl_make},
+    {"aclrtMapMem", prepare, acl_join},
+    {"aclrtUnmapMem", prepare, acl_part},
+    {"aclrtFreePhysical", prepare, acl_drop},
+    {"aclrtMallocPhysical/again", prepare, acl_make},
+    {"aclrtFreePhysical/again", prepare, acl_drop},
 };
 
 int main(void)

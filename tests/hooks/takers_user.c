@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 #include "tests/program.h"
 
 int cudaMallocHost(void **pointer, size_t bytes);

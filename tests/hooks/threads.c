@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 int plain_driver_live(void);
 
@@ -50,12 +50,12 @@ static void pair(size_t bytes)
         if (cuMemAlloc_v2(&p, bytes) != CUDA_SUCCESS || cuMemFree_v2(p) != CUDA_SUCCESS)                     \
             failures++;                                                                                      \
     }
-#define EACH4(x, n) x(n##0) x(n##1) x(n##2) x(n##3)
-#define EACH16(x, n) EACH4(x, n##0) EACH4(x, n##1) EACH4(x, n##2) EACH4(x, n##3)
-#define EACH64(x, n) EACH16(x, n##0) EACH16(x, n##1) EACH16(x, n##2) EACH16(x, n##3)
-#define EACH256(x, n) EACH64(x, n##0) EACH64(x, n##1) EACH64(x, n##2) EACH64(x, n##3)
+#define EACH4(x, n)    x(n##0) x(n##1) x(n##2) x(n##3)
+#define EACH16(x, n)   EACH4(x, n##0) EACH4(x, n##1) EACH4(x, n##2) EACH4(x, n##3)
+#define EACH64(x, n)   EACH16(x, n##0) EACH16(x, n##1) EACH16(x, n##2) EACH16(x, n##3)
+#define EACH256(x, n)  EACH64(x, n##0) EACH64(x, n##1) EACH64(x, n##2) EACH64(x, n##3)
 #define EACH1024(x, n) EACH256(x, n##0) EACH256(x, n##1) EACH256(x, n##2) EACH256(x, n##3)
-#define ADDRESS(n) site_##n,
+#define ADDRESS(n)     site_##n,
 EACH1024(SITE, 1)
 static void (*const sites[])(size_t) = {EACH1024(ADDRESS, 1)};
 

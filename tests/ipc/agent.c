@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 enum { NAMES = 64 };
 static CUdeviceptr pointers[NAMES];

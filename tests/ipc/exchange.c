@@ -19,9 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 enum { WORKERS_MAX = 16, BUFFERS = 8, SHARED_FD = 100 };
 #define MIB (1u << 20)
@@ -51,11 +51,11 @@ static void wrong(const char *what, long a, long b)
     shared->wrong[rank]++;
 }
 
-#define must(call)                                                                                          \
-    do {                                                                                                    \
-        int status_ = (int)(call);                                                                          \
-        if (status_)                                                                                        \
-            wrong(#call, status_, 0);                                                                       \
+#define must(call)                                                                                           \
+    do {                                                                                                     \
+        int status_ = (int)(call);                                                                           \
+        if (status_)                                                                                         \
+            wrong(#call, status_, 0);                                                                        \
     } while (0)
 
 static unsigned char value_of(unsigned owner, unsigned buffer, unsigned round)

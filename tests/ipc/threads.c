@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 enum { SLOTS = 12, THREADS = 4, SHARED_FD = 100, SMALL = 3000 };
 

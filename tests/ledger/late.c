@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 enum { FOUR = 4, BYTES = 4096 };
 

@@ -9,7 +9,7 @@ TABLE_BYTES, EXTENT = 16 + 5 * 8, struct.Struct("<IIQQQ")
 
 def tables():
     """The tables' names, in the order of the file."""
-    with open(os.path.join(os.environ["top_srcdir"], "src", "base", "tables.def"), encoding="ascii") as file:
+    with open(os.path.join(os.environ["top_srcdir"], "src", "base", "store", "tables.def"), encoding="ascii") as file:
         return re.findall(r"^MS_TABLE\((\w+),", file.read(), re.M)
 
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 enum { THREADS = 8, ROUNDS = 200, LARGE = 16 << 20, SMALL = 4096, LIVES_MAX = 1 << 21 };
 

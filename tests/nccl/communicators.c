@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
-#include "gpu/abi/nccl_later.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
+#include "vendor/abi/nccl_later.h"
 #include "tests/program.h"
 
 #define MIB (UINT64_C(1) << 20)

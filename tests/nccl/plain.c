@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/nccl_fn.h"
 
 int main(void)
 {

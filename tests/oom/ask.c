@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_graph.h"
-#include "gpu/abi/cuda_graph_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_graph.h"
+#include "vendor/abi/cuda_graph_fn.h"
 
 int cudaMalloc(void **pointer, size_t bytes);
 int cudaMallocAsync(void **pointer, size_t bytes, void *stream);

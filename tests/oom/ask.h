@@ -1,4 +1,4 @@
-/* ask.h - asks for memory of each kind there is (src/ledger/oom.def). */
+/* ask.h - asks for memory of each kind there is (src/record/live/oom.def). */
 #ifndef MS_TESTS_OOM_ASK_H
 #define MS_TESTS_OOM_ASK_H
 

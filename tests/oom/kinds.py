@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each kind of memory, and each cause that it may lack for (src/ledger/oom.def): a request is refused, natively and under memshim alike; the
+"""Each kind of memory, and each cause that it may lack for (src/record/live/oom.def): a request is refused, natively and under memshim alike; the
 report says once what was asked for and why, with the stack, and what it says would have made it fit does so. All pairs of the table come up."""
 import os
 import re
@@ -13,7 +13,7 @@ from hooklib import BUILD, MEMSHIM, TMP, fact, native_environment, plan, shim_en
 import oomlib  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "oom", "oom_user")
-TABLE = os.path.join(os.environ["top_srcdir"], "src", "ledger", "oom.def")
+TABLE = os.path.join(os.environ["top_srcdir"], "src", "record", "live", "oom.def")
 HUGE = 1 << 50
 PREALLOC = {"MEMSHIM_PREALLOC": "280M"}
 # What a way of oom_user plants leads to, by kind: variables, cause, fragmentation, what would have made it fit.

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "include/memshim.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
 #include "tests/oom/ask.h"
 #include "tests/program.h"
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "gpu/abi/mstx.h"
+#include "vendor/abi/mstx.h"
 
 #ifndef MSTX
 #define MSTX __attribute__((unused)) static

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/mstx.h"
+#include "vendor/abi/mstx.h"
 
 int InitInjectionMstx(ms_mstx_tables_t tables);
 unsigned mstx_tool_ranges(void);

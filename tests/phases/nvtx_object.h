@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "gpu/abi/nvtx.h"
+#include "vendor/abi/nvtx.h"
 
 typedef struct ms_nvtx_attributes nvtxEventAttributes_t;
 typedef void *nvtxDomainHandle_t, *nvtxStringHandle_t;

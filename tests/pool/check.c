@@ -15,8 +15,8 @@
  * All locks of a heap are held while it is looked at. Answers with the line that does not hold. */
 #include "config.h"
 
-#include "pool/backing.h"
-#include "pool/internal.h"
+#include "pool/mapped/mapped.h"
+#include "pool/api/internal.h"
 #include "checks.h"
 
 struct sums {

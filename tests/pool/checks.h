@@ -1,6 +1,6 @@
 /* checks.h - what tests ask of the pool, and do to it, that no program can.
  *
- * Beside src/pool/internal.h, over the records themselves; for the programs of tests/pool and
+ * Beside src/pool/api/internal.h, over the records themselves; for the programs of tests/pool and
  * tests/schedules. */
 #ifndef MS_TESTS_POOL_CHECKS_H
 #define MS_TESTS_POOL_CHECKS_H

@@ -2,7 +2,7 @@
  *
  * It counts memory against a capacity, hands out addresses that nobody touches, and keeps for each context
  * how much work was issued and how much of it is done: an event is done when the work that was issued before
- * its record is. Any call can be made to fail. Threads may call it. It is no simulator: src/sim is, and the
+ * its record is. Any call can be made to fail. Threads may call it. It is no simulator: sim is, and the
  * pool runs on that in tests/hooks. */
 #ifndef MS_TESTS_POOL_FAKE_H
 #define MS_TESTS_POOL_FAKE_H
@@ -12,8 +12,8 @@
 
 #include "checks.h"
 #include "base/at_fork.h"
-#include "gpu/gpu.h"
-#include "pool/pool.h"
+#include "vendor/gpu.h"
+#include "pool/api/pool.h"
 
 enum { A_STREAM = 0x1000 }; /* a handle, for calls that name one and do nothing with it */
 

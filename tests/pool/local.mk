@@ -1,7 +1,8 @@
 # tests/pool: the pool over a driver that the tests hold in their hands (fake.h); see docs/testing.md
 check_LIBRARIES += tests/pool/libmsfake.a
-tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c tests/pool/checks.h tests/pool/check.c tests/pool/trim.c \
-	tests/pool/streams.h tests/pool/streams_calls.h tests/pool/streams_types.h tests/pool/streams.c
+tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c \
+	tests/pool/checks.h tests/pool/check.c tests/pool/trim.c tests/pool/streams.h \
+	tests/pool/streams_calls.h tests/pool/streams_types.h tests/pool/streams.c
 tests_pool_libmsfake_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS)
 tests_pool_libmsfake_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests -I$(top_srcdir)/tests/pool
 
@@ -17,11 +18,13 @@ tests_pool_test_keep_SOURCES = tests/pool/test_keep.c tests/pool/calls.h tests/p
 tests_pool_test_keep_LDADD = $(ms_pool_libs)
 tests_pool_test_keep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_keep_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_limits_SOURCES = tests/pool/test_limits.c tests/pool/calls.h tests/pool/one_context.h \
+	tests/tap.h
 tests_pool_test_limits_LDADD = $(ms_pool_libs)
 tests_pool_test_limits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_pool_test_free_waits_SOURCES = tests/pool/test_free_waits.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_free_waits_SOURCES = tests/pool/test_free_waits.c tests/pool/calls.h \
+	tests/pool/one_context.h tests/tap.h
 tests_pool_test_free_waits_LDADD = $(ms_pool_libs)
 tests_pool_test_free_waits_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_free_waits_LDFLAGS = $(AM_LDFLAGS) -pthread
@@ -29,15 +32,18 @@ tests_pool_test_model_SOURCES = tests/pool/test_model.c tests/tap.h
 tests_pool_test_model_LDADD = $(ms_pool_libs)
 tests_pool_test_model_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_model_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_pool_test_limbo_SOURCES = tests/pool/test_limbo.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_limbo_SOURCES = tests/pool/test_limbo.c tests/pool/calls.h tests/pool/one_context.h \
+	tests/tap.h
 tests_pool_test_limbo_LDADD = $(ms_pool_libs)
 tests_pool_test_limbo_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_limbo_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_pool_test_epochs_SOURCES = tests/pool/test_epochs.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_epochs_SOURCES = tests/pool/test_epochs.c tests/pool/calls.h tests/pool/one_context.h \
+	tests/tap.h
 tests_pool_test_epochs_LDADD = $(ms_pool_libs)
 tests_pool_test_epochs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_epochs_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_pool_test_placement_SOURCES = tests/pool/test_placement.c tests/pool/calls.h tests/pool/one_context.h tests/tap.h
+tests_pool_test_placement_SOURCES = tests/pool/test_placement.c tests/pool/calls.h tests/pool/one_context.h \
+	tests/tap.h
 tests_pool_test_placement_LDADD = $(ms_pool_libs)
 tests_pool_test_placement_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_pool_test_placement_LDFLAGS = $(AM_LDFLAGS) -pthread

@@ -3,7 +3,7 @@
 #ifndef MS_TESTS_POOL_ONE_CONTEXT_H
 #define MS_TESTS_POOL_ONE_CONTEXT_H
 
-#include "pool/stream.h"
+#include "pool/stream/stream.h"
 #include "tests/pool/calls.h"
 #include "tests/tap.h"
 

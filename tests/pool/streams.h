@@ -11,23 +11,23 @@
 #include <stdint.h>
 
 #include "checks.h"
-#include "gpu/gpu.h"
-#include "pool/stream.h"
+#include "vendor/gpu.h"
+#include "pool/stream/stream.h"
 
 enum { MODEL_STREAMS = 16, MODEL_POOLS = 4 };
 
 struct model {
     uint64_t capacity, used, total; /* total: what the device says it has; 0: 8 GiB */
-    uint64_t all_calls, fail_at; /* the n-th call fails */
+    uint64_t all_calls, fail_at;    /* the n-th call fails */
     int fail_status;
     uint64_t allocs, frees, events, queries, context_events, waits;
     uint64_t host_waits, early_waits; /* of the host's for events; for such as were not over */
     uint64_t hazards, unknown_frees, destroyed_captures, wrong_context, stale_handles;
-    uint64_t unit; /* what a pool takes of the device at least; 0: it does not say what it has */
-    bool rounds;   /* ... and in whole ones, always */
-    uint64_t offset; /* memory of the driver's begins so far behind a page */
-    void (*on_call)(void);   /* before every call */
-    void (*meanwhile)(void); /* what another thread does while memory is asked for the next time */
+    uint64_t unit;            /* what a pool takes of the device at least; 0: it does not say what it has */
+    bool rounds;              /* ... and in whole ones, always */
+    uint64_t offset;          /* memory of the driver's begins so far behind a page */
+    void (*on_call)(void);    /* before every call */
+    void (*meanwhile)(void);  /* what another thread does while memory is asked for the next time */
     void (*on_leaving)(void); /* ... and when a segment is about to go back the next time */
 };
 extern struct model model;

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "pool/clock/captures.h"
-#include "pool/clock/timeline.h"
+#include "pool/clock/fence_timeline.h"
 #include "tests/pool/fake.h"
 #include "tests/tap.h"
 

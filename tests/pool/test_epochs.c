@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "pool/internal.h" /* before it, whose names are others' parameters */
+#include "pool/api/internal.h" /* before it, whose names are others' parameters */
 
 #include "one_context.h"
 

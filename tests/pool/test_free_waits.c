@@ -2,7 +2,7 @@
  * and those that are not: what they wait by, and what is pending afterwards. */
 #include "config.h"
 
-#include "gpu/visit.h"
+#include "vendor/context_scope.h"
 #include "one_context.h"
 
 static void test_strict(void)

@@ -2,7 +2,7 @@
  * and what a loop asks for again and again. */
 #include "config.h"
 
-#include "pool/internal.h" /* before it, whose names are others' parameters */
+#include "pool/api/internal.h" /* before it, whose names are others' parameters */
 
 #include "base/clock.h"
 #include "one_context.h"

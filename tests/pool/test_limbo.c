@@ -4,7 +4,7 @@
  * begins, and is looked at. */
 #include "config.h"
 
-#include "pool/internal.h"
+#include "pool/api/internal.h"
 #include "tests/pool/one_context.h"
 
 /* What the free of a block comes to: whether it has to wait, and for what. */

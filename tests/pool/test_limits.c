@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pool/internal.h" /* before it, whose names are others' parameters */
+#include "pool/api/internal.h" /* before it, whose names are others' parameters */
 
 #include "one_context.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "fake.h"
-#include "pool/space/near.h"
-#include "pool/pool.h"
+#include "pool/space/address_cache.h"
+#include "pool/api/pool.h"
 #include "tap.h"
 
 enum { THREADS = 4, ROUNDS = 200000, PER_THREAD = 500, BLOCKS = 2000 };

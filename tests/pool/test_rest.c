@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "pool/foreign.h"
-#include "pool/internal.h"
+#include "pool/external/external.h"
+#include "pool/api/internal.h"
 #include "tests/pool/one_context.h"
 
 enum { LIVE = 16, IDLE = 40 };

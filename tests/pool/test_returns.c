@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "pool/returns.h"
+#include "pool/stream/driver_frees.h"
 #include "streams.h"
 #include "tap.h"
 

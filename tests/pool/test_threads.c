@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "fake.h"
-#include "pool/internal.h"
+#include "pool/api/internal.h"
 #include "tap.h"
 
 enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };

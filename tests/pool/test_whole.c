@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "pool/source/whole.h"
+#include "pool/external/recycled.h"
 #include "tap.h"
 
 enum { THINGS = 400, DEVICES = 3, THREADS = 4, TURNS = 20000 };

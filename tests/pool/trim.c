@@ -3,8 +3,8 @@
  * No program can ask for that: the pool gives back by its own rules (keep.c, rest.c). */
 #include "config.h"
 
-#include "pool/foreign.h"
-#include "pool/internal.h"
+#include "pool/external/external.h"
+#include "pool/api/internal.h"
 #include "checks.h"
 
 uint64_t ms_pool_trim(int device, uint64_t keep_bytes)

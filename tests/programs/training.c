@@ -17,8 +17,8 @@
 #ifdef TRAINING_TOOLKIT
 #include <cuda_runtime_api.h>
 #else
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #endif
 
 enum { WORKERS = 4, LAYERS = 6, KEEP_LOGITS_EVERY = 5 };
@@ -63,10 +63,10 @@ static void account_remove(size_t bytes)
 
 /* What is forgotten. Kept out of line so that each has a frame of its own in a stack. */
 
-#define LOGITS_BYTES (64 * KIB)
+#define LOGITS_BYTES     (64 * KIB)
 #define CHECKPOINT_BYTES (3 * MIB)
-#define EVAL_BYTES (300 * KIB)
-#define EVAL_BLOCKS 3
+#define EVAL_BYTES       (300 * KIB)
+#define EVAL_BLOCKS      3
 
 __attribute__((noinline)) static void save_checkpoint(void)
 {
@@ -107,7 +107,7 @@ struct worker {
     pthread_t thread;
     cudaStream_t stream;
     const struct model *model;
-    unsigned char *batch; /* pinned */
+    unsigned char *batch;  /* pinned */
     unsigned char *result; /* pinned */
     int index, steps;
     bool wrong;

@@ -3,7 +3,7 @@
  * Standard input is records: the version, the first line, how many bytes the table has and how many the byte
  * code, each a 32-bit number, and the table. For each record it writes the line of every instruction (32 bits
  * each; 0: none). */
-#include "report/pylines.h"
+#include "report/symbols/pylines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

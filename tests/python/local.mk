@@ -1,9 +1,12 @@
 # tests/python: stacks of programs in Python; docs/testing.md says where the interpreters come from
 EXTRA_DIST += tests/python/interpreters.py tests/python/lines_of.py tests/python/lines.py tests/python/holders.py tests/python/sites.py
 check_PROGRAMS += tests/python/line_tables tests/python/test_lines tests/python/test_pair
-tests_python_line_tables_SOURCES = tests/python/line_tables.c src/report/pylines.h src/report/pylines.c
-tests_python_test_lines_SOURCES = tests/python/test_lines.c tests/tap.h src/report/pylines.h src/report/pylines.c
-tests_python_test_pair_SOURCES = tests/python/test_pair.c tests/tap.h src/stack/pair.h src/stack/pair.c
+tests_python_line_tables_SOURCES = tests/python/line_tables.c src/report/symbols/pylines.h \
+	src/report/symbols/pylines.c
+tests_python_test_lines_SOURCES = tests/python/test_lines.c tests/tap.h src/report/symbols/pylines.h \
+	src/report/symbols/pylines.c
+tests_python_test_pair_SOURCES = tests/python/test_pair.c tests/tap.h src/unwind/python/pair.h \
+	src/unwind/python/pair.c
 TESTS += tests/python/test_lines tests/python/test_pair tests/python/lines.py
 if BUILD_CLI
 TESTS += tests/python/sites.py

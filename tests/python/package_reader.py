@@ -192,12 +192,12 @@ def damage(value, choice):
 
 def same_files():
     """What the package has of the tree is what the tree has."""
-    for ours, theirs in (("LICENSE", "LICENSE"), ("memshim/fold.def", "src/report/fold.def")):
+    for ours, theirs in (("LICENSE", "LICENSE"), ("memshim/fold.def", "src/report/analyse/fold.def")):
         texts = [open(path, "rb").read() for path in (os.path.join(reader.PACKAGE, ours), os.path.join(reader.TOP, theirs))]
         fact(texts[0] == texts[1], "python/%s is %s" % (ours, theirs), ["copy it: cp %s python/%s" % (theirs, ours)])
     from memshim.lines import _STARTUP
 
-    with open(os.path.join(reader.TOP, "src", "report", "fold.c"), encoding="utf-8") as file:
+    with open(os.path.join(reader.TOP, "src", "report", "analyse", "fold.c"), encoding="utf-8") as file:
         names = re.search(r"bool ms_fold_is_startup\(.*?names\[\] = \{(.*?)\};", file.read(), re.DOTALL).group(1)
     fact(set(re.findall(r'"([^"]*)"', names)) == _STARTUP, "the functions that programs start in are those of fold.c", [names])
     said = subprocess.run([COMMAND, "version"], capture_output=True, text=True, check=True).stdout

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
-#include "stack/python_thread.h"
+#include "unwind/python/python_thread.h"
 #include "tests/tap.h"
 
 enum { BYTES = 64 << 10, FRAMES = 20, ROUNDS = 1000, FRAME_WORDS = 16, CODE_WORDS = 32, TEXT_WORDS = 16 };

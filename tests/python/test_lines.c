@@ -1,5 +1,5 @@
 /* test_lines.c - line tables of Python, as the formats have them, and such as no compiler makes. */
-#include "report/pylines.h"
+#include "report/symbols/pylines.h"
 
 #include "tests/tap.h"
 

@@ -1,8 +1,8 @@
 /* test_pair.c - which native frame runs which Python frames, on stacks that are made up. */
 #include "config.h"
 
-#include "stack/frame.h"
-#include "stack/pair.h"
+#include "unwind/frame.h"
+#include "unwind/python/pair.h"
 
 #include "tests/tap.h"
 

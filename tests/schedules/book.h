@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ledger/ledger.h"
+#include "record/live/ledger.h"
 
 enum { BOOK_BLOCKS = 64, BOOK_STACKS = 64, BOOK_FRAMES = 8, BOOK_APIS = 4, BOOK_DEVICES = 2 };
 

@@ -7,8 +7,8 @@
 
 #include "book_rows.h"
 #include "files.h"
-#include "ledger/process.h"
-#include "ledger/snapshot.h"
+#include "record/file/process.h"
+#include "record/reader/snapshot.h"
 
 static struct ms_snapshot snapshot;
 static struct book view; /* the book, as it was while the snapshot was taken: what changed may be either */

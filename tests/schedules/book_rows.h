@@ -4,7 +4,7 @@
 
 #include "book.h"
 #include "engine.h"
-#include "ledger/exports.h"
+#include "record/ipc/ipc_exports.h"
 
 enum {
     BOOK_SITES = 64,

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/objects.h"
+#include "base/objects/objects.h"
 #include "book_rows.h"
-#include "ledger/process.h"
-#include "ledger/trace.h"
-#include "stack/python.h"
-#include "stack/python_codes.h"
+#include "record/file/process.h"
+#include "record/file/trace.h"
+#include "unwind/python/python.h"
+#include "unwind/python/python_codes.h"
 
 enum { NAME_BYTES = 32, TRACE_MOST = 64 << 10 };
 

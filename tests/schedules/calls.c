@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
-#include "pool/stream.h"
+#include "pool/stream/stream.h"
 #include "recorded.h"
 
 enum { PATIENCE = 20, BLOCKS = 8, SPANS = 512, OTHER_DEVICE = 1 };

@@ -24,12 +24,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "book_rows.h"
 #include "deaths.h"
 #include "engine.h"
 #include "files.h"
-#include "ledger/recover.h"
+#include "record/reader/recover.h"
 #include "programs.h"
 #include "real.h"
 

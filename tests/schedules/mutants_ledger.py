@@ -3,27 +3,27 @@
 SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves that is killed after a store (`crash`). Each is
 (name, file, what is there, what is put there, program). Those of NONE are no mistakes, though they look like some; each says why.
 """
-ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/ledger/accounts.c", "src/ledger/blocks.c", "src/ledger/events.c", "src/ledger/lanes.c", "src/ledger/totals.h"
-STORE, TREE = "src/base/store.c", "src/stack/tree.c"
+ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/record/live/accounts.c", "src/record/live/blocks.c", "src/record/live/events.c", "src/record/live/shards.c", "src/record/live/totals.h"
+STORE, TREE = "src/base/store/store.c", "src/unwind/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
      "    if (stripe->index && stripe->index[place].slot) {\n        end_block",
      "    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n    ms_lock(&stripe->lock);\n"
      "    if (stripe->index && stripe->index[place].slot) {\n        end_block", "one-shard"),
     ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(shard))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
-    ("fork-finds-loader-d703164", "src/base/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
+    ("fork-finds-loader-d703164", "src/base/objects/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
     ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
-    ("file-opened-twice", "src/ledger/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
+    ("file-opened-twice", "src/record/file/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
      "file-opens"),
     ("ring-number-unlocked", EVENTS, "    ms_lock(&list_lock);\n    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);",
      "    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);\n    ms_lock(&list_lock);", "events"),
-    ("export-row-unlocked", "src/ledger/exports.c", "    ms_lock(&lock);\n    bool good = take_row_locked(&row);",
+    ("export-row-unlocked", "src/record/ipc/ipc_exports.c", "    ms_lock(&lock);\n    bool good = take_row_locked(&row);",
      "    bool good = take_row_locked(&row);\n    ms_lock(&lock);", "exports"),
-    ("node-no-recheck", "src/stack/tree.c", "ms_stack_id id = find(index, wanted);\n    if (!id && index)", "ms_stack_id id = 0;\n    if (!id && index)",
+    ("node-no-recheck", "src/unwind/tree.c", "ms_stack_id id = find(index, wanted);\n    if (!id && index)", "ms_stack_id id = 0;\n    if (!id && index)",
      "stacks"),
-    ("node-found-first", "src/stack/tree.c", "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            put(index, wanted, id);",
+    ("node-found-first", "src/unwind/tree.c", "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            put(index, wanted, id);",
      "            put(index, wanted, id);\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);", "stacks"),
-    ("node-counted-unlocked", "src/stack/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
+    ("node-counted-unlocked", "src/unwind/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
      "    struct index *index = roomy_index();\n    ms_lock(&add_lock);", "stacks-grow"),
     ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lane-opens"),
     ("lane-open-first", LANES, "    lock_shards(account, commons[account].open | (uint32_t)is_new << number);\n    if (is_new)\n        open_another(number, account);\n",
@@ -59,24 +59,24 @@ CRASHES = (
      "        atomic_store_explicit(&row->number, number + 1, memory_order_relaxed);\n"
      "        atomic_store_explicit(&process->oom_count, number + 1, memory_order_release);\n"
      "        memcpy((char *)row + sizeof row->number, (char *)&oom", "events"),
-    ("segment-there-first", "src/ledger/pools.c", "        row->record = *segment;\n",
+    ("segment-there-first", "src/record/footprint/pools.c", "        row->record = *segment;\n",
      "        atomic_store(&row->state, MS_SEGMENT_THERE);\n        row->record = *segment;\n", "events"),
 )
 NONE = (
-    ("hit-heap-not-parted", "src/pool/heap.c", "        ms_bias_revoke_owner(&heap->cache.tcaches[i].lock);\n", "        (void)0;\n",
+    ("hit-heap-not-parted", "src/pool/api/heap.c", "        ms_bias_revoke_owner(&heap->cache.tcaches[i].lock);\n", "        (void)0;\n",
      "hit-context-ends", "a context's end takes the locks of all its tcaches away before anything of it is cleared; what is parted before is that no more is served"),
-    ("both-enter-relaxed", "src/base/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
+    ("both-enter-relaxed", "src/base/thread/bias.h", "atomic_load_explicit(&me->lost, memory_order_acquire)", "atomic_load_explicit(&me->lost, memory_order_relaxed)", "hits-taken",
      "a thread that finds its two its own has found them so behind a fence, and nobody was inside since"),
-    ("near-relaxed", "src/pool/space/near.c", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_relaxed)", "first",
+    ("near-relaxed", "src/pool/space/address_cache.c", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_release)", "atomic_store_explicit(&ms_address_cache, sets | (64 - bits), memory_order_relaxed)", "first",
      "the kernel has mapped the new table before, and it holds zeroes that nobody wrote; how far a hash is shifted is in the same word"),
-    ("misfree-counted-first", "src/ledger/misfrees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
+    ("misfree-counted-first", "src/record/live/invalid_frees.c", "    if (!count)\n", "    atomic_store(&row->count, count + 1);\n    if (!count)\n", "events",
      "its rule is written last, and a row whose rule nobody knows is none"),
     ("lane-no-recheck", ACCOUNTS, "if (MS_UNLIKELY(only && !shard->is_alone)) {", "if (0) {", "lanes",
      "who frees a block has it from who made it, after its lane was opened"),
-    ("node-published-first", "src/stack/tree.c", "            *ms_stack_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
+    ("node-published-first", "src/unwind/tree.c", "            *ms_stack_node_at(id) = *wanted;\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);",
      "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            *ms_stack_node_at(id) = *wanted;", "run-long",
      "no row of the file names a stack before its interning has returned"),
-    ("extent-first", "src/base/store.c", "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n",
+    ("extent-first", "src/base/store/store.c", "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n",
      "    atomic_store_explicit(&head->extent_count, count + 1, memory_order_release);\n"
      "    head->extents[count] = (struct ms_store_extent){table, 0, table_offset, file_offset, bytes};\n", "file-grows",
      "until its bytes are written an extent has none, and nothing lies in it yet"),

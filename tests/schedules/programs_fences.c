@@ -1,14 +1,14 @@
-/* programs_fences.c - fences that are an event in each stream (pool/fence_streams.c), while streams begin and
- * end: over the driver of tests/pool/streams.h, with memory of a context beside it.
+/* programs_fences.c - fences that are an event in each stream (pool/fence/fence_streams.c), while streams
+ * begin and end: over the driver of tests/pool/streams.h, with memory of a context beside it.
  *
  * The work that was issued before the block was freed never ends, so nobody may have the block again. */
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "engine.h"
 #include "locks.h"
-#include "pool/flow.h"
+#include "pool/stream/stream_arena.h"
 #include "programs.h"
 #include "streams.h"
 

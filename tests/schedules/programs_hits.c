@@ -1,14 +1,15 @@
-/* programs_hits.c - what a thread answers out of what it has at hand (pool/hit.c), with pool and record
- * together, while others want what it uses: a row for each way in which that is taken away, and random words.
+/* programs_hits.c - what a thread answers out of what it has at hand (pool/blocks/hit.c), with pool and
+ * record together, while others want what it uses: a row for each way in which that is taken away, and random
+ * words.
  *
  * The first task is the thread whose thread cache and shard they are. The small ones end with three
  * preemptions (rule `every`). */
 #include <stddef.h>
 
-#include "base/guard.h"
+#include "base/thread/guard.h"
 #include "calls.h"
 #include "engine.h"
-#include "pool/internal.h"
+#include "pool/api/internal.h"
 #include "programs.h"
 
 MS_UNSYNCHRONIZED bool hits_have_ready(uint64_t bytes)

@@ -6,13 +6,13 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "base/objects.h"
-#include "base/spare.h"
+#include "base/objects/objects.h"
+#include "base/thread/aux_stack.h"
 #include "book_rows.h"
 #include "engine.h"
-#include "ledger/journal.h"
-#include "ledger/lanes.h"
-#include "ledger/takers.h"
+#include "record/file/journal.h"
+#include "record/live/shards.h"
+#include "record/footprint/footprints.h"
 #include "programs.h"
 #include "tests/unit/ledger_check.h"
 

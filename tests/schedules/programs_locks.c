@@ -1,7 +1,7 @@
 /* programs_locks.c - the locks of src/base: one at a time inside, and everybody comes in. */
 #include <stddef.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "base/lock.h"
 #include "engine.h"
 #include "programs.h"

@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
-#include "pool/foreign.h"
-#include "pool/internal.h"
+#include "pool/external/external.h"
+#include "pool/api/internal.h"
 #include "programs.h"
 
 /* --- what was freed by the end of an epoch, while a later one takes its place

@@ -4,9 +4,9 @@
 
 #include "book.h"
 #include "engine.h"
-#include "ledger/lanes.h"
-#include "ledger/takers.h"
-#include "ledger/trace.h"
+#include "record/live/shards.h"
+#include "record/footprint/footprints.h"
+#include "record/file/trace.h"
 #include "programs.h"
 
 enum { MS_NS = 1000000, BEGIN = 100 };

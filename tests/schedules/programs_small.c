@@ -2,13 +2,13 @@
  * up to three preemptions (rule `every`). */
 #include <stddef.h>
 
-#include "base/bias.h"
-#include "base/objects.h"
+#include "base/thread/bias.h"
+#include "base/objects/objects.h"
 #include "calls.h"
 #include "engine.h"
-#include "pool/pool.h"
+#include "pool/api/pool.h"
 #include "programs.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 
 /* --- memory of a context
  * ---------------------------------------------------------------------------------- */

@@ -5,11 +5,11 @@
  * not. */
 #include <stddef.h>
 
-#include "base/objects.h"
+#include "base/objects/objects.h"
 #include "book.h"
 #include "engine.h"
-#include "ledger/internal.h"
-#include "ledger/lanes.h"
+#include "record/live/internal.h"
+#include "record/live/shards.h"
 #include "programs.h"
 #include "tests/unit/ledger_check.h"
 

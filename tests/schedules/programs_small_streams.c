@@ -3,11 +3,11 @@
  * every call is a point. */
 #include <stddef.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "engine.h"
 #include "locks.h"
-#include "pool/flow.h"
-#include "pool/returns.h"
+#include "pool/stream/stream_arena.h"
+#include "pool/stream/driver_frees.h"
 #include "programs.h"
 #include "streams_calls.h"
 

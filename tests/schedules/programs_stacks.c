@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 #include "engine.h"
-#include "base/objects.h"
+#include "base/objects/objects.h"
 #include "programs.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 
 enum { TASKS_MOST = 3, STACKS = 4, DEPTH = 4, NODES_BEFORE = 2044 };
 

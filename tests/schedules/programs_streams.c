@@ -2,7 +2,7 @@
  * it is a point, and memory that is given away too early is a hazard. */
 #include <stddef.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "calls.h"
 #include "engine.h"
 #include "locks.h"

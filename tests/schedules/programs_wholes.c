@@ -1,14 +1,14 @@
-/* programs_wholes.c - memory by handle that is recycled whole: hooks/serve_handles.c itself, over the driver
- * of tests/pool/fake.h, whose allocations stand for handles. */
+/* programs_wholes.c - memory by handle that is recycled whole: hooks/serve/serve_handles.c itself, over the
+ * driver of tests/pool/fake.h, whose allocations stand for handles. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "calls.h"
 #include "engine.h"
 #include "fake.h"
-#include "hooks/serve.h"
-#include "hooks/serve_handles.h"
+#include "hooks/serve/serve.h"
+#include "hooks/serve/serve_handles.h"
 #include "programs.h"
 
 enum { DEVICE_MIB = 24, IDLE_MIB = 20, WANTED_MIB = 12 };

@@ -1,12 +1,12 @@
 /* recorded.c - the record beside the pool; see recorded.h. */
 #include <errno.h>
 
-#include "base/guard.h"
+#include "base/thread/guard.h"
 #include "book.h"
 #include "engine.h"
-#include "ledger/internal.h"
-#include "pool/hit.h"
-#include "pool/pool.h"
+#include "record/live/internal.h"
+#include "pool/blocks/hit.h"
+#include "pool/api/pool.h"
 #include "recorded.h"
 #include "tests/unit/ledger_check.h"
 

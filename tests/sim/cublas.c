@@ -2,7 +2,7 @@
  * The simulated cuBLAS and cuBLASLt: handles, their memory and state, what a product is to a stream and to a
  * capture, numbers that come back, copies, and descriptions. The same for both versions.
  */
-#include "gpu/abi/cublas.h"
+#include "vendor/abi/cublas.h"
 #include "tests/sim/driver.h"
 
 /* Some of those that are rows of a list, and have no prototype there. */

@@ -4,7 +4,7 @@
  * alone. The numbers are small whole ones, so that every order of summing gives the same. The same for both
  * versions.
  */
-#include "gpu/abi/cublas.h"
+#include "vendor/abi/cublas.h"
 #include "tests/sim/driver.h"
 
 cublasStatus_t cublasSgemm_v2(cublasHandle_t, int, int, int, int, int, const float *, const float *, int,

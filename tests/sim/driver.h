@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 #include "tests/clock.h"
 #include "tests/tap.h"
 
@@ -21,11 +21,11 @@
 #define answers(call, status) is_int((call), (status), "%s answers " #status, #call)
 
 /** The call must succeed, or nothing that follows makes sense. */
-#define must(call)                                                                                          \
-    do {                                                                                                    \
-        CUresult must_status = (call);                                                                      \
-        if (must_status != CUDA_SUCCESS)                                                                    \
-            bail("%s:%d: %s: status %d", __FILE__, __LINE__, #call, (int)must_status);                      \
+#define must(call)                                                                                           \
+    do {                                                                                                     \
+        CUresult must_status = (call);                                                                       \
+        if (must_status != CUDA_SUCCESS)                                                                     \
+            bail("%s:%d: %s: status %d", __FILE__, __LINE__, #call, (int)must_status);                       \
     } while (0)
 
 /** A primary context of device 0, current. */

@@ -4,7 +4,7 @@
 set -u
 
 sim=$top_builddir/libcuda.so.1
-tables=$top_srcdir/src/sim/cuda
+tables=$top_srcdir/sim/cuda
 number=0
 failed=0
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fake_driver.h"
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
 
 static struct fake_request requests[FAKE_MAX];
 static int count;

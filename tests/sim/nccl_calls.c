@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 #include "tests/tap.h"
 
 enum { RANKS = 4, MANY = 300001 };

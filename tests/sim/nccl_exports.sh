@@ -13,7 +13,7 @@ names() { # kind and name of each
 lib=$TEST_SIM/libnccl.so.2
 {
     echo "T ncclResetDebugInitInternal"
-    sed -n 's/^[A-Z]*(\([A-Za-z0-9]*\))$/\1/p' "$top_srcdir/src/sim/nccl/exports.def" |
+    sed -n 's/^[A-Z]*(\([A-Za-z0-9]*\))$/\1/p' "$top_srcdir/sim/nccl/exports.def" |
         while read -r name; do printf 'W nccl%s\nT pnccl%s\n' "$name" "$name"; done
 } | LC_ALL=C sort >"$TEST_TMP/want"
 names "$lib" >"$TEST_TMP/have"

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_later.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_later.h"
 #include "tests/tap.h"
 
 enum { RANKS = 3, WORDS = 50000, WINDOW_BYTES = 4 << 20, OFFSET = 8192 };

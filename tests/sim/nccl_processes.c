@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 #include "tests/tap.h"
 
 enum { RANKS = 4, COUNT = 100000 };

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/nvml.h"
+#include "vendor/abi/nvml.h"
 #include "tests/sim/driver.h"
 
 enum { DEVICES = 3, CHILD_BYTES = 64 << 20, OWN_BYTES = 24 << 20, PROCESSES = 1024 };

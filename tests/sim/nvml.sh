@@ -9,7 +9,7 @@ lib=$TEST_SIM/libnvidia-ml.so.1
 need nm readelf
 LC_ALL=C
 export LC_ALL
-sed -n 's/^[A-Z]*(\(nvml[A-Za-z0-9_]*\))$/\1/p' "$top_srcdir/src/sim/nvml/exports.def" | sort >"$TEST_TMP/want"
+sed -n 's/^[A-Z]*(\(nvml[A-Za-z0-9_]*\))$/\1/p' "$top_srcdir/sim/nvml/exports.def" | sort >"$TEST_TMP/want"
 nm -D --defined-only "$lib" | awk '{ print $3 }' | sort >"$TEST_TMP/have"
 [ -n "$TEST_SANITIZE" ] && grep '^nvml' "$TEST_TMP/have" >"$TEST_TMP/nvml" && mv "$TEST_TMP/nvml" "$TEST_TMP/have"
 diff "$TEST_TMP/want" "$TEST_TMP/have" | sed 's/^/# /'

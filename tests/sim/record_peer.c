@@ -2,7 +2,7 @@
  * Two devices and managed memory, as the record has them of two cards without a way between them and without
  * managed memory beside the host: through the runtime of CUDA 13 and the driver. See record.h.
  */
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/sim/record.h"
 
 #define BYTES MIB

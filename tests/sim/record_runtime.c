@@ -3,7 +3,7 @@
  * record.h. */
 #include <dlfcn.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/sim/record.h"
 
 #define NONE (-99) /* what a refused call leaves */

@@ -2,7 +2,7 @@
  * record.h. */
 #include <dlfcn.h>
 
-#include "gpu/abi/cuda_graph_fn.h"
+#include "vendor/abi/cuda_graph_fn.h"
 #include "tests/sim/record.h"
 
 static CUcontext ctx;

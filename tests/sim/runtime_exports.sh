@@ -14,7 +14,7 @@ names() {
 for major in 12 13; do
     lib=$TEST_SIM/libcudart.so.$major
     soname=libcudart.so.$major
-    sed -n 's/^EXPORT(\(.*\))$/\1@@'"$soname"'/p' "$top_srcdir/src/sim/cudart/exports_$major.def" |
+    sed -n 's/^EXPORT(\(.*\))$/\1@@'"$soname"'/p' "$top_srcdir/sim/cudart/exports_$major.def" |
         sort >"$TEST_TMP/want"
     names "$lib" >"$TEST_TMP/have"
     diff "$TEST_TMP/want" "$TEST_TMP/have" | sed 's/^/# /'

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "kernels.h"
 #include "tests/tap.h"
 

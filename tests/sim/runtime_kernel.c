@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "kernels.h"
 #include "tests/tap.h"
 

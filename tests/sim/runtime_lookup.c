@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/sim/fake_driver.h"
 #include "tests/tap.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/tap.h"
 
 static atomic_int gate, steps;

@@ -56,7 +56,7 @@ need_command() {
     for major in 12 13; do
         archive=$TEST_SIM/libcudart_static.a
         [ "$major" = 13 ] || archive=$TEST_SIM/cuda12/libcudart_static.a
-        diff <(sed -n 's/^EXPORT(\(.*\))$/HIDDEN \1/p' "$top_srcdir/src/sim/cudart/exports_$major.def" | LC_ALL=C sort) \
+        diff <(sed -n 's/^EXPORT(\(.*\))$/HIDDEN \1/p' "$top_srcdir/sim/cudart/exports_$major.def" | LC_ALL=C sort) \
             <(names_in "$archive")
     done
     real=$TEST_CUDA_HOME/lib64/libcudart_static.a

@@ -3,8 +3,8 @@
  * one's, an error of this one's, and which runtime its names mean. The tests' own; allocates what it is asked
  * for, locks nothing.
  */
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 void *beside_make(size_t bytes);
 int beside_fails(void);

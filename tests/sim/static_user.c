@@ -11,8 +11,8 @@
 #include <cuda_runtime.h>
 #define PER_COMPILER extern "C"
 #else
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #define PER_COMPILER
 #endif
 

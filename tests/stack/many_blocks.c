@@ -2,7 +2,7 @@
  * functions without frame pointers. Run on the simulated GPU by modes.sh. */
 #include <stdio.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 #include "tests/stack/snap.h"
 
 static int failures;

@@ -9,7 +9,7 @@
 #include <unwind.h>
 
 #include "base/compiler.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 
 enum { SNAP_MAX = MS_STACK_DEPTH_MAX };
 

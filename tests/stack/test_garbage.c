@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "stack/rules.h"
+#include "unwind/native/rules.h"
 #include "tests/stack/snap.h"
 #include "tests/tap.h"
 

@@ -8,9 +8,9 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-#include "base/store.h"
-#include "stack/stack.h"
-#include "stack/unwind.h"
+#include "base/store/store.h"
+#include "unwind/stack.h"
+#include "unwind/native/unwind.h"
 #include "tests/tap.h"
 
 enum { STEPS = 4000, DEEPEST = 90, COROUTINE_BYTES = 1 << 18 };

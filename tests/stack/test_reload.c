@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/objects.h"
-#include "base/store.h"
+#include "base/objects/objects.h"
+#include "base/store/store.h"
 #include "tests/stack/snap.h"
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "stack/stack.h"
+#include "unwind/stack.h"
 #include "tests/tap.h"
 
 enum { CALLS = 2000000 };

@@ -112,8 +112,8 @@ static int compare(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* No handler takes a stack while one is being taken: memshim's own do not either (base/guard.h), and the walk
- * may hold a lock, which such a handler would wait for. */
+/* No handler takes a stack while one is being taken: memshim's own do not either (base/thread/guard.h), and
+ * the walk may hold a lock, which such a handler would wait for. */
 static void know_around(void)
 {
     sigset_t ours, before;

@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "stack/unwind.h"
+#include "unwind/native/unwind.h"
 #include "tests/stack/snap.h"
 #include "tests/tap.h"
 

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_graph.h"
-#include "gpu/abi/cuda_graph_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_graph.h"
+#include "vendor/abi/cuda_graph_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
-#define MIB           ((size_t)1 << 20)
+#define MIB            ((size_t)1 << 20)
 #define SAY(name, ...) printf("%s %d\n", name, (int)(__VA_ARGS__))
 
 static cudaStream_t stream, other;

@@ -4,12 +4,12 @@
  */
 #include <stdio.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
-#define MIB           ((size_t)1 << 20)
+#define MIB            ((size_t)1 << 20)
 #define SAY(name, ...) printf("%s %d\n", name, (int)(__VA_ARGS__))
 
 static int available(void)

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 #define SAY(name, ...) printf("%s %d\n", name, (int)(__VA_ARGS__))
 

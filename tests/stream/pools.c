@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_driver.h"
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
-#define MIB ((size_t)1 << 20)
+#define MIB            ((size_t)1 << 20)
 #define SAY(name, ...) printf("%s %d\n", name, (int)(__VA_ARGS__))
 
 static const char *const names[] = {"",         "follow_events", "opportunistic", "internal", "threshold",
@@ -296,7 +296,7 @@ static void sharing(void)
         cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0));
     SAY("sharing.export_pointer", cudaMemPoolExportPointer(&data, p));
     SAY("sharing.import", cudaMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)fd,
-                                                              cudaMemHandleTypePosixFileDescriptor, 0));
+                                                               cudaMemHandleTypePosixFileDescriptor, 0));
     SAY("sharing.import_pointer", cudaMemPoolImportPointer(&q, other, &data));
     SAY("sharing.alloc_from_imported", cudaMallocFromPoolAsync(&q, 16, other, stream));
     SAY("sharing.free", cudaFreeAsync(p, stream));

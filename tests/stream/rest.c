@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -9,25 +9,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/abi/cuda_driver_fn.h"
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 #include "tests/systems/rounds.h"
 
 enum { RANKS = 4, PER_PEER = 20000 };
 
-#define TABLE(X)                                                                                            \
-    X(cuDeviceGet, "cuDeviceGet", 2000)                                                                     \
-    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000)                                                   \
-    X(cuMemAddressFree, "cuMemAddressFree", 10020)                                                          \
-    X(cuMemAddressReserve, "cuMemAddressReserve", 10020)                                                    \
-    X(cuMemCreate, "cuMemCreate", 10020)                                                                    \
-    X(cuMemGetAddressRange_v2, "cuMemGetAddressRange", 3020)                                                \
-    X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", 10020)                                \
-    X(cuMemMap, "cuMemMap", 10020)                                                                          \
-    X(cuMemRelease, "cuMemRelease", 10020)                                                                  \
-    X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000)                                    \
-    X(cuMemSetAccess, "cuMemSetAccess", 10020)                                                              \
+#define TABLE(X)                                                                                             \
+    X(cuDeviceGet, "cuDeviceGet", 2000)                                                                      \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000)                                                    \
+    X(cuMemAddressFree, "cuMemAddressFree", 10020)                                                           \
+    X(cuMemAddressReserve, "cuMemAddressReserve", 10020)                                                     \
+    X(cuMemCreate, "cuMemCreate", 10020)                                                                     \
+    X(cuMemGetAddressRange_v2, "cuMemGetAddressRange", 3020)                                                 \
+    X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", 10020)                                 \
+    X(cuMemMap, "cuMemMap", 10020)                                                                           \
+    X(cuMemRelease, "cuMemRelease", 10020)                                                                   \
+    X(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000)                                     \
+    X(cuMemSetAccess, "cuMemSetAccess", 10020)                                                               \
     X(cuMemUnmap, "cuMemUnmap", 10020)
 
 static struct {
@@ -41,8 +41,10 @@ static int load_table(void)
     enum cudaDriverEntryPointQueryResult found;
     int bad = 0;
 
-#define LOAD(symbol, name, version) \
-    bad |= cudaGetDriverEntryPointByVersion(name, (void **)&table.symbol, version, cudaEnableDefault, &found) || !table.symbol;
+#define LOAD(symbol, name, version)                                                                          \
+    bad |= cudaGetDriverEntryPointByVersion(name, (void **)&table.symbol, version, cudaEnableDefault,        \
+                                            &found) ||                                                       \
+           !table.symbol;
     TABLE(LOAD)
 #undef LOAD
     return bad;

@@ -14,18 +14,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/abi/cuda_runtime_fn.h"
-#include "gpu/abi/nccl_fn.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nccl_fn.h"
 
 enum { WORKERS = 8, BUFFERS = 8, PAGE = 4096 };
 
-#define MUST(call)                                                                    \
-    do {                                                                              \
-        int status_ = (int)(call);                                                    \
-        if (status_) {                                                                \
-            fprintf(stderr, "worker %d: %s: %d\n", me.rank, #call, status_);          \
-            exit(1);                                                                  \
-        }                                                                             \
+#define MUST(call)                                                                                           \
+    do {                                                                                                     \
+        int status_ = (int)(call);                                                                           \
+        if (status_) {                                                                                       \
+            fprintf(stderr, "worker %d: %s: %d\n", me.rank, #call, status_);                                 \
+            exit(1);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 static struct {

@@ -6,9 +6,9 @@ import re
 import sys
 
 TOP = os.environ.get("top_srcdir", ".")
-ROOMS = ("hooks", "src/base", "src/gpu", "src/ledger", "src/pool", "src/stack")
+ROOMS = ("hooks", "src/base", "src/vendor", "src/record", "src/pool", "src/unwind")
 # The lock of lookups lies in libraries.c and begins anew with what resolve.c keeps.
-ELSEWHERE = {"hooks/libraries.c": "hooks/resolve.c"}
+ELSEWHERE = {"hooks/lookup/libraries.c": "hooks/lookup/resolve.c"}
 # Called by a function that is named.
 PARTS = {"ms_lock_reset", "ms_objects_index_reset", "ms_phase_figures_reset", "ms_rules_reset"}
 

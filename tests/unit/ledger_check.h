@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "ledger/internal.h"
+#include "record/live/internal.h"
 
 /* What the live blocks add up to. */
 struct sums {

@@ -4,7 +4,7 @@
 #define MEMSHIM_TESTS_LEDGER_FIXTURE_H
 
 #include "base/at_fork.h"
-#include "ledger/snapshot.h"
+#include "record/reader/snapshot.h"
 #include "tests/tap.h"
 
 static const struct ms_api_info apis[] = {{"alloc", "test"}, {"free", "test"}, {"pin", "test"}};

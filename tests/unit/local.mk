@@ -30,16 +30,20 @@ tests_unit_test_own_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_own_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_pools_SOURCES = tests/unit/test_pools.c tests/tap.h
 tests_unit_test_pools_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_sites_SOURCES = tests/unit/test_sites.c tests/unit/ledger_check.h tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_sites_SOURCES = tests/unit/test_sites.c tests/unit/ledger_check.h \
+	tests/unit/ledger_fixture.h tests/tap.h
 tests_unit_test_sites_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/unit/ledger_check.h tests/unit/ledger_fixture.h tests/tap.h
-tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/unit/ledger_check.h tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/unit/ledger_check.h \
+	tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/unit/ledger_check.h \
+	tests/unit/ledger_fixture.h tests/tap.h
 tests_unit_test_phases_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_lanes_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_uses_SOURCES = tests/unit/test_uses.c tests/unit/ledger_fixture.h tests/tap.h
 tests_unit_test_uses_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/unit/ledger_check.h tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c tests/unit/ledger_check.h \
+	tests/unit/ledger_fixture.h tests/tap.h
 tests_unit_test_ledger_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_bias_SOURCES = tests/unit/test_bias.c tests/tap.h
 tests_unit_test_bias_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
@@ -54,11 +58,15 @@ tests_unit_test_spare_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_spare_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_stack_SOURCES = tests/unit/test_stack.c tests/tap.h
 tests_unit_test_stack_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store_load.c tests/tap.h
+tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store/store_load.c tests/tap.h
 tests_unit_test_store_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c src/ledger/recover_events.c tests/tap.h
+tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store/store_load.c \
+	src/record/reader/recover.c src/record/reader/recover_pools.c src/record/reader/recover_events.c \
+	tests/tap.h
 tests_unit_test_trace_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_unit_test_recover_SOURCES = tests/unit/test_recover.c src/base/store_load.c src/ledger/recover.c src/ledger/recover_pools.c src/ledger/recover_events.c tests/unit/ledger_fixture.h tests/tap.h
+tests_unit_test_recover_SOURCES = tests/unit/test_recover.c src/base/store/store_load.c \
+	src/record/reader/recover.c src/record/reader/recover_pools.c src/record/reader/recover_events.c \
+	tests/unit/ledger_fixture.h tests/tap.h
 tests_unit_test_recover_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c tests/tap.h
 tests_unit_test_timeline_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)

@@ -12,12 +12,12 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
-#include "base/options.h"
-#include "ledger/ledger.h"
-#include "ledger/takers.h"
-#include "report/report.h"
-#include "stack/frame.h"
-#include "stack/python.h"
+#include "base/options/options.h"
+#include "record/live/ledger.h"
+#include "record/footprint/footprints.h"
+#include "report/write/report.h"
+#include "unwind/frame.h"
+#include "unwind/python/python.h"
 
 enum { ALLOC, FREE, PIN, REGISTER, RESERVE };
 static const struct ms_api_info apis[] = {

@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/bias.h"
+#include "base/thread/bias.h"
 #include "base/clock.h"
 #include "tests/tap.h"
 
 enum { OTHERS = 3, LOCKS = 4, MANY = 300, IN_A_ROW = 100, ROUNDS = 40, OFTEN = 2000, PAUSE = 2000 };
-/* As src/base/bias.c has them. */
+/* As src/base/thread/bias.c has them. */
 enum { WORTH_NS = 200000, AT_ONCE = 5 };
 
 static struct ms_bias locks[LOCKS] = {[0 ... LOCKS - 1] = MS_BIAS_INIT(MS_RANK_SITE)};

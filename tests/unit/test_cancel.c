@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "base/cancel.h"
+#include "base/thread/cancel.h"
 #include "tests/tap.h"
 
 enum { THREADS = 64 };

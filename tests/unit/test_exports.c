@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/at_fork.h"
-#include "base/options.h"
-#include "ledger/exports.h"
-#include "ledger/journal.h"
+#include "base/options/options.h"
+#include "record/ipc/ipc_exports.h"
+#include "record/file/journal.h"
 #include "tests/tap.h"
 
 enum { MANY = 500 };

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "tests/tap.h"
 
 static char directory[] = "/tmp/memshim-files-XXXXXX";

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/options.h"
-#include "ledger/lanes.h"
+#include "base/options/options.h"
+#include "record/live/shards.h"
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/options.h"
-#include "ledger/lanes.h"
+#include "base/options/options.h"
+#include "record/live/shards.h"
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/store.h"
+#include "base/store/store.h"
 #include "tests/tap.h"
 
 static int pipe_ends[2], real_stderr;

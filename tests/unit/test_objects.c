@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/libc.h"
-#include "base/store.h"
-#include "base/objects.h"
-#include "stack/stack.h"
+#include "base/store/store.h"
+#include "base/objects/objects.h"
+#include "unwind/stack.h"
 #include "tests/tap.h"
 
 void plugin_constructed(const char *name);

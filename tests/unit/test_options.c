@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/options.h"
+#include "base/options/options.h"
 #include "tests/tap.h"
 
 static char complaints[16][512];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
+#include "base/thread/thread_own.h"
 #include "tests/tap.h"
 
 enum { AT_ONCE = 64, IN_TURN = 2000, SEEN_MAX = 4096 };
@@ -74,7 +74,7 @@ int main(void)
     ok(good == IN_TURN, "each of those that come one after the other has zeros");
     const char *watched = getenv("TEST_SANITIZE");
     if (watched && strstr(watched, "thread"))
-        skip(1, "under ThreadSanitizer no record comes back (own.c)");
+        skip(1, "under ThreadSanitizer no record comes back (thread_own.c)");
     else
         ok(seen_count <= AT_ONCE + 8, "they have those of threads that ended: %u in all", seen_count);
     own = ms_own_mine();

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "base/guard.h"
-#include "base/options.h"
-#include "ledger/lanes.h"
-#include "ledger/process.h"
+#include "base/thread/guard.h"
+#include "base/options/options.h"
+#include "record/live/shards.h"
+#include "record/file/process.h"
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 

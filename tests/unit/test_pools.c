@@ -2,9 +2,9 @@
  * report. */
 #include "config.h"
 
-#include "ledger/balance.h"
-#include "ledger/internal.h"
-#include "ledger/snapshot.h"
+#include "record/footprint/balance.h"
+#include "record/live/internal.h"
+#include "record/reader/snapshot.h"
 #include "tests/tap.h"
 
 static const struct ms_api_info apis[] = {{"alloc", "test"}};

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/options.h"
-#include "ledger/journal.h"
-#include "ledger/recover.h"
+#include "base/options/options.h"
+#include "record/file/journal.h"
+#include "record/reader/recover.h"
 #include "tests/unit/ledger_fixture.h"
 
 enum { SITES = 3 };

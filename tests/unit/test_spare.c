@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/options.h"
-#include "base/spare.h"
-#include "stack/stack.h"
+#include "base/options/options.h"
+#include "base/thread/aux_stack.h"
+#include "unwind/stack.h"
 #include "tests/tap.h"
 
 enum { PAINT = 0xa5, THREADS = 8, ROUNDS = 2000 };

@@ -4,8 +4,8 @@
 #include <pthread.h>
 
 #include "base/arena.h"
-#include "base/store.h"
-#include "stack/stack.h"
+#include "base/store/store.h"
+#include "unwind/stack.h"
 #include "tests/tap.h"
 
 enum { THREADS = 8, STACKS = 20000, DEPTH = 12 };

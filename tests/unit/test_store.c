@@ -10,8 +10,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "base/store.h"
-#include "ledger/journal.h"
+#include "base/store/store.h"
+#include "record/file/journal.h"
 #include "tests/tap.h"
 
 enum { ROWS = 200000 };

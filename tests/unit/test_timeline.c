@@ -1,7 +1,7 @@
 /* test_timeline.c - each stretch holds the most that was live in it, however long the run becomes. */
 #include "config.h"
 
-#include "ledger/internal.h"
+#include "record/live/internal.h"
 #include "tests/tap.h"
 
 enum { BUCKETS = 16 };

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/at_fork.h"
-#include "base/options.h"
-#include "ledger/journal.h"
-#include "ledger/recover.h"
-#include "ledger/trace.h"
+#include "base/options/options.h"
+#include "record/file/journal.h"
+#include "record/reader/recover.h"
+#include "record/file/trace.h"
 #include "tests/tap.h"
 
 enum { THREADS = 8, TURNS = 20000, LINES_MAX = 2 * THREADS * TURNS + 64 };

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/options.h"
-#include "ledger/uses.h"
+#include "base/options/options.h"
+#include "record/live/uses.h"
 #include "tests/unit/ledger_fixture.h"
 
 enum { ADDRESS = 0x200000, BYTES = 4096 };

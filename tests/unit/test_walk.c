@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "stack/stack.h"
+#include "unwind/stack.h"
 #include "tests/tap.h"
 
 enum { STACK_BYTES = 256 * 1024, CHAIN_MAX = 2000 };

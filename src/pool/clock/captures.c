@@ -2,13 +2,13 @@
  *
  * A capture spreads over other streams, which capture too and end nothing; and what the driver says of a
  * stream may be an error. So it is counted by what the program called. Owns rows of the arena, which are used
- * again and never leave the list, so that who reads it needs no lock; and the count of all (gpu/visit.h),
- * which is written here alone. */
+ * again and never leave the list, so that who reads it needs no lock; and the count of all
+ * (vendor/context_scope.h), which is written here alone. */
 #include "config.h"
 
 #include "base/arena.h"
 #include "base/at_fork.h"
-#include "base/guard.h"
+#include "base/thread/guard.h"
 #include "pool/clock/captures.h"
 
 #define PER_THREAD 2u /* the greatest handle that is another stream in each context, or thread */

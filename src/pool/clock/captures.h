@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "gpu/visit.h"
+#include "vendor/context_scope.h"
 
 /** Whether a capture is open that began at the stream. `context` is the stream's, never 0; of a stream that
  * every thread has (0 to 2) the calling thread's is meant. Streams' lock held. */

@@ -11,15 +11,15 @@
 
 #include "base/compiler.h"
 #include "base/lock.h"
-#include "gpu/gpu.h"
-#include "pool/clock/timeline.h"
+#include "vendor/gpu.h"
+#include "pool/clock/fence_timeline.h"
 
 /** Streams that memshim makes for itself in a context, each at its first use. */
 enum ms_own_stream {
     MS_OWN_ALLOC_FILLS, /* poison.c */
     MS_OWN_FREE_FILLS,
     MS_OWN_RETURNS, /* segment.c: what goes back, and nothing else */
-    MS_OWN_JOINS,   /* join.c: it waits for streams of other contexts */
+    MS_OWN_JOINS,   /* stream_free.c: it waits for streams of other contexts */
     MS_OWN_STREAMS
 };
 

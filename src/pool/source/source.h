@@ -2,7 +2,8 @@
  *
  * Floor 2, for src/pool/ alone. One for each kind: the vendor's allocations in a context, and those of a
  * vendor whose free waits for the device (segment.c); what a program's own pool gives in the order of a
- * stream (flow.c). Functions are called without a lock, and call the vendor; a status is the vendor's. */
+ * stream (stream_arena.c). Functions are called without a lock, and call the vendor; a status is the
+ * vendor's. */
 #ifndef MS_POOL_SOURCE_SOURCE_H
 #define MS_POOL_SOURCE_SOURCE_H
 

@@ -61,7 +61,7 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
                       uint32_t count);
 void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot);
 
-/* run.c */
+/* extent.c */
 /** What an extent would be taken of, a free extent or what is vacant, and how long that is; all 0 without
  * either. It holds until the lock is let go. */
 struct ms_fit {
@@ -105,7 +105,7 @@ void ms_extent_merge(struct ms_extents *extents, struct ms_extent *extent);
 /** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
 struct ms_extent *ms_extent_cut(struct ms_extent *extent, uint64_t bytes);
 
-/* single.c */
+/* dedicated.c */
 void ms_vacant_put(struct ms_extents *extents, struct ms_segment *segment);
 void ms_vacant_remove(struct ms_extents *extents, struct ms_segment *segment);
 /** A vacant segment that may be carved for an extent. */

@@ -51,7 +51,7 @@ struct ms_slot {
     _Atomic uint32_t record_id;
 };
 
-/** What an extent of a range is that no memory of the heap's lies in: see backing.h. */
+/** What an extent of a range is that no memory of the heap's lies in: see mapped.h. */
 enum ms_vacuum {
     MS_VACUUM_NONE,
     MS_VACUUM_HOLE,

@@ -20,15 +20,15 @@
 #include <time.h>
 
 #include "alloc.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
-#define MIB         ((size_t)1 << 20)
-#define LAYERS      24
-#define LAYER_US    500
-#define WORD_BYTES  256
-#define RING        256
-#define WARM_UP     5
+#define MIB                ((size_t)1 << 20)
+#define LAYERS             24
+#define LAYER_US           500
+#define WORD_BYTES         256
+#define RING               256
+#define WARM_UP            5
 #define ITERATIONS_DEFAULT 60
 
 static const size_t activation_bytes[3] = {6 * MIB, 8 * MIB, 10 * MIB};
@@ -126,7 +126,7 @@ static void forwards(unsigned number)
 
 static struct seen {
     unsigned char bytes[WORD_BYTES];
-} *seen;
+} * seen;
 
 /* What a layer wrote forwards is still there when the stream comes back to it. */
 static void look(void *argument)

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "alloc.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 static int start(void)
 {

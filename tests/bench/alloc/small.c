@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "gpu/abi/cuda_runtime.h"
-#include "gpu/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
 
 #define KIB     ((size_t)1 << 10)
 #define MIB     ((size_t)1 << 20)

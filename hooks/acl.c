@@ -1,6 +1,0 @@
-/* acl.c - the wrappers of the Ascend runtime interface: every row of acl.def. */
-#include "gpu/abi/acl_fn.h" /* a row that differs from it does not compile */
-#include "hooks/wrap.h"
-
-#define MS_FAMILY MS_API_ACL
-#include "hooks/acl.def"

@@ -1,0 +1,509 @@
+/* graph_memory.c - see graph_memory.h.
+ *
+ * Runs in the program's threads. Owns the nodes, in a hash table by address and in a list by age, in chunks
+ * of the arena (bounded: programs make nodes again and again, mostly at the same addresses), under one lock
+ * (MS_RANK_OBJECT), under which nobody is called; and what is recorded for each device, which one thread at a
+ * time changes: another that comes meanwhile leaves it to the next. */
+#include "hooks/follow/graph_memory.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/lock.h"
+#include "vendor/context_scope.h"
+#include "hooks/follow/graph_owed.h"
+#include "hooks/init.h"
+
+#define BUCKETS       1024
+#define CHUNK         64
+#define MOST          65536
+#define PIECES        64
+#define LEGACY_STREAM 1u
+
+enum node_state {
+    IDLE, /* as far as is known there is no memory behind it */
+    KEPT, /* it has a piece of what the driver keeps */
+    LIVE, /* it was launched, and the program has to free it: a block */
+};
+
+struct node {
+    struct node *next; /* in its bucket */
+    struct node *newer, *older;
+    uint64_t address, bytes;
+    ms_stack_id stack;
+    unsigned thread;
+    int16_t device;
+    uint16_t api;
+    uint8_t state;
+    bool was_block; /* the record knows its address */
+};
+
+struct piece {
+    uint64_t bytes;
+    struct node *node; /* NULL: nobody's that is known */
+};
+
+/* Memory that the driver keeps for graphs, and that is no block, as it grew: the latest goes back first. */
+struct kept {
+    const struct ms_gpu *gpu; /* NULL: no node was seen */
+    uint64_t bytes;
+    struct piece pieces[PIECES];
+    unsigned count;
+};
+
+_Atomic bool ms_graph_memory_any;
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct node *nodes[BUCKETS], *fresh, *newest, *oldest;
+static unsigned fresh_left, node_count;
+static uint64_t live_bytes[MS_DEVICES_MAX];
+static struct kept kept[MS_DEVICES_MAX];
+static const struct ms_gpu *_Atomic asked[MS_DEVICES_MAX];
+static atomic_flag looking = ATOMIC_FLAG_INIT;
+
+/* --- nodes ---------------------------------------------------------------------------------------------- */
+
+static struct node **bucket_of(uint64_t address)
+{
+    return &nodes[(address >> 9) * 0x9e3779b97f4a7c15u >> 54];
+}
+
+static struct node *find_locked(uint64_t address)
+{
+    struct node *node = *bucket_of(address);
+
+    while (node && node->address != address)
+        node = node->next;
+    return node;
+}
+
+static void leave_list_locked(struct node *node)
+{
+    *(node->newer ? &node->newer->older : &newest) = node->older;
+    *(node->older ? &node->older->newer : &oldest) = node->newer;
+}
+
+static void be_newest_locked(struct node *node)
+{
+    node->newer = NULL;
+    node->older = newest;
+    *(newest ? &newest->newer : &oldest) = node;
+    newest = node;
+}
+
+static struct node *make_locked(uint64_t address)
+{
+    struct node *node;
+
+    if (!fresh_left && node_count < MOST && (fresh = ms_arena_alloc(CHUNK * sizeof(*fresh))) != NULL)
+        fresh_left = CHUNK;
+    if (!fresh_left)
+        return NULL;
+    node = fresh++;
+    fresh_left--;
+    node_count++;
+    *node = (struct node){.next = *bucket_of(address), .address = address};
+    *bucket_of(address) = node;
+    return node;
+}
+
+/* A state changes, and the sums with it. */
+static void set_state_locked(struct node *node, enum node_state state)
+{
+    if (node->device >= 0) {
+        live_bytes[node->device] -= node->state == LIVE ? node->bytes : 0;
+        live_bytes[node->device] += state == LIVE ? node->bytes : 0;
+    }
+    node->state = (uint8_t)state;
+}
+
+/* One that is made again at an address is another; a block that lies there stays what it was. */
+static void remember(const struct node *what)
+{
+    struct node *node;
+
+    ms_lock(&lock);
+    if ((node = find_locked(what->address)) != NULL)
+        leave_list_locked(node);
+    else
+        node = make_locked(what->address);
+    if (node) {
+        if (node->state == IDLE || node->state == KEPT) {
+            node->bytes = what->bytes;
+            node->stack = what->stack;
+            node->thread = what->thread;
+            node->api = what->api;
+            node->device = what->device;
+        }
+        be_newest_locked(node);
+    }
+    ms_unlock(&lock);
+}
+
+bool ms_graph_memory_is_node(uint64_t address)
+{
+    bool found;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
+        return false;
+    ms_lock(&lock);
+    found = find_locked(address) != NULL;
+    ms_unlock(&lock);
+    return found;
+}
+
+bool ms_graph_memory_is_unknown(uint64_t address)
+{
+    bool unknown = false;
+    struct node *node;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
+        return false;
+    ms_lock(&lock);
+    if ((node = find_locked(address)) != NULL)
+        unknown = !node->was_block;
+    ms_unlock(&lock);
+    return unknown;
+}
+
+bool ms_graph_memory_captured(const struct ms_call *call)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    uint64_t stream = call->args.stream;
+
+    if (stream <= LEGACY_STREAM || !call->gpu->stream_is_capturing)
+        return false;
+    if (call->gpu->stream_is_capturing((CUstream)(uintptr_t)stream, &status) != CUDA_SUCCESS)
+        return ms_captures_may_be_open(); /* the driver does not say: a block that is none would be a leak */
+    return status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+bool ms_graph_memory_freed_by_node(const struct ms_call *call)
+{
+    return ms_rows[call->row]->class == MS_CLASS_FREE_ASYNC && ms_graph_memory_is_node(call->args.key) &&
+           ms_graph_memory_captured(call);
+}
+
+void ms_graph_memory_freed(uint64_t address)
+{
+    struct node *node;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
+        return;
+    ms_lock(&lock);
+    if ((node = find_locked(address)) != NULL && node->state == LIVE)
+        set_state_locked(node, IDLE);
+    ms_unlock(&lock);
+}
+
+void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int device)
+{
+    const struct ms_gpu *gpu = call->gpu;
+    const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
+    bool is_known = device >= 0 && device < MS_DEVICES_MAX;
+
+    remember(
+        &(struct node){.address = address,
+                       .bytes = call->args.bytes,
+                       .stack = outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller),
+                       .thread = ms_thread_id(),
+                       .device = is_known ? (int16_t)device : (int16_t)-1,
+                       .api = outer->row});
+    if (!gpu->device_graph_memory || !is_known)
+        ms_ledger_blind_spot(
+            "memory of graph allocation nodes: the driver takes it when the graph is launched");
+    else
+        atomic_store_explicit(&asked[device], gpu, memory_order_relaxed);
+    atomic_store_explicit(&ms_graph_memory_any, true, memory_order_release);
+}
+
+/* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
+
+static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space, uint64_t key,
+                   uint64_t bytes, int device)
+{
+    struct ms_block block = {.key = key,
+                             .space = (uint8_t)space,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .thread = node ? node->thread : ms_thread_id(),
+                             .kind = MS_KIND_GRAPH,
+                             .device = (int16_t)device,
+                             .outlives_context = true,
+                             .api = node ? node->api : MS_ROW_cuGraphAddMemAllocNode,
+                             .stack = node ? node->stack : 0};
+
+    ms_call_describe_device(gpu, device);
+    ms_ledger_alloc(&block);
+}
+
+/* A launch turns a node into a block by allocating it, or a block into a node again by freeing it. False if
+ * nothing has changed: it is so already, or nobody saw the node. */
+static bool turn(uint64_t address, bool is_free, struct node *node_p)
+{
+    struct node *node;
+    bool turns;
+
+    ms_lock(&lock);
+    node = find_locked(address);
+    turns = node && node->device >= 0 && (node->state == LIVE) == is_free;
+    if (turns) {
+        set_state_locked(node, is_free ? IDLE : LIVE);
+        node->was_block = true;
+        *node_p = *node;
+    }
+    ms_unlock(&lock);
+    return turns;
+}
+
+static void make_block(const struct node *node)
+{
+    const struct ms_gpu *gpu = atomic_load_explicit(&asked[node->device], memory_order_relaxed);
+
+    if (gpu)
+        record(gpu, node, MS_SPACE_ADDRESS, node->address, node->bytes, node->device);
+}
+
+static void end_block(const struct node *node)
+{
+    struct ms_block block;
+
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, node->address, &block);
+}
+
+/* The oldest of a device's blocks, where they are more than all that it keeps: it was reset. */
+static bool next_gone(int device, uint64_t reserved, struct node *node_p)
+{
+    struct node *node = NULL;
+
+    ms_lock(&lock);
+    if (live_bytes[device] > reserved)
+        node = oldest;
+    while (node && (node->device != device || node->state != LIVE))
+        node = node->newer;
+    if (node) {
+        set_state_locked(node, IDLE);
+        *node_p = *node;
+    }
+    ms_unlock(&lock);
+    return node != NULL;
+}
+
+/* Returns how much of what the driver keeps is blocks. */
+static uint64_t settle_blocks(int device, uint64_t reserved)
+{
+    struct node node;
+    uint64_t live;
+
+    while (next_gone(device, reserved, &node))
+        end_block(&node);
+    ms_lock(&lock);
+    live = live_bytes[device];
+    ms_unlock(&lock);
+    return live;
+}
+
+/* --- pieces: what the driver keeps beside -------------------------------------------------------------- */
+
+/* Nobody's address. */
+static uint64_t key_of(int device, unsigned piece)
+{
+    return UINT64_C(1) << 63 | (uint64_t)device << 32 | piece;
+}
+
+/* The newest node that has no memory yet, and how much of `bytes` is for it; the rest is for others. */
+static struct node *taker_locked(int device, uint64_t *bytes)
+{
+    for (struct node *node = newest; node; node = node->older)
+        if (node->device == device && node->state == IDLE && node->bytes) {
+            *bytes = node->bytes < *bytes ? node->bytes : *bytes;
+            set_state_locked(node, KEPT);
+            return node;
+        }
+    return NULL;
+}
+
+static void grow(struct kept *mine, int device, uint64_t bytes)
+{
+    struct piece *piece = &mine->pieces[mine->count];
+    struct node node;
+    uint64_t part = bytes;
+
+    ms_lock(&lock);
+    piece->node = taker_locked(device, &part);
+    if (mine->count == PIECES - 1) /* the last one has all the rest */
+        part = bytes;
+    if (!piece->node && mine->count) /* rounded up: for whom the rest is */
+        piece->node = mine->pieces[mine->count - 1].node;
+    if (piece->node)
+        node = *piece->node;
+    ms_unlock(&lock);
+    piece->bytes = part;
+    record(mine->gpu, piece->node ? &node : NULL, MS_SPACE_HANDLE, key_of(device, mine->count), part, device);
+    mine->count++;
+    mine->bytes += part;
+}
+
+static void shrink(struct kept *mine, int device)
+{
+    struct piece *piece = &mine->pieces[--mine->count];
+    struct ms_block block;
+
+    mine->bytes -= piece->bytes;
+    ms_ledger_free_begin(MS_SPACE_HANDLE, key_of(device, mine->count), &block);
+    ms_lock(&lock);
+    if (piece->node && piece->node->state == KEPT)
+        set_state_locked(piece->node, IDLE);
+    ms_unlock(&lock);
+}
+
+static void settle_pieces(struct kept *mine, int device, uint64_t bytes)
+{
+    while (mine->bytes > bytes)
+        shrink(mine, device);
+    if (mine->bytes < bytes && mine->count == PIECES)
+        shrink(mine, device);
+    while (mine->bytes < bytes && mine->count < PIECES)
+        grow(mine, device, bytes - mine->bytes);
+}
+
+/* --- looks ---------------------------------------------------------------------------------------------- */
+
+static bool ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what, uint64_t *bytes_p)
+{
+    struct ms_context_scope visit;
+    cuuint64_t bytes = 0;
+    bool known;
+
+    ms_context_scope_begin(&visit, gpu, 0);
+    known = gpu->device_graph_memory(ms_device_index(device), what, &bytes) == CUDA_SUCCESS;
+    ms_context_scope_end(&visit);
+    *bytes_p = bytes;
+    return known;
+}
+
+void ms_graph_memory_look(void)
+{
+    uint64_t reserved, blocks;
+
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_acquire)) ||
+        atomic_flag_test_and_set(&looking))
+        return;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
+        if (!gpu || !ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
+            continue;
+        kept[device].gpu = gpu;
+        blocks = settle_blocks(device, reserved);
+        settle_pieces(&kept[device], device, reserved > blocks ? reserved - blocks : 0);
+    }
+    atomic_flag_clear(&looking);
+}
+
+/* A block lies in what the driver keeps, and counts once. */
+static void make_room(const struct node *node)
+{
+    struct kept *mine = &kept[node->device];
+
+    if (atomic_flag_test_and_set(&looking))
+        return;
+    settle_pieces(mine, node->device, mine->bytes > node->bytes ? mine->bytes - node->bytes : 0);
+    atomic_flag_clear(&looking);
+}
+
+static void settle_launch(const struct ms_owed *owed)
+{
+    struct node node;
+
+    if (!turn(owed->address, owed->is_free, &node))
+        return;
+    if (owed->is_free) {
+        end_block(&node);
+        return;
+    }
+    make_room(&node);
+    make_block(&node);
+}
+
+static void launched(uint64_t exec)
+{
+    struct ms_owed owed[MS_OWED_AT_ONCE];
+    unsigned from = 0, count;
+
+    do {
+        count = ms_graph_owed(exec, from, owed);
+        for (unsigned i = 0; i < count; i++)
+            settle_launch(&owed[i]);
+        from += count;
+    } while (count == MS_OWED_AT_ONCE);
+}
+
+/* --- what the program calls ----------------------------------------------------------------------------- */
+
+/* Enters a hook scope behind a call of the program's own that succeeded; false, without one, where no node
+ * was ever seen or the call is inside another. */
+static bool enter(int status, struct ms_hook_scope *scope)
+{
+    if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
+        ms_thread.depth > 0 || !ms_init_active())
+        return false;
+    ms_hook_scope_enter(scope);
+    if (ms_init_owner())
+        return true;
+    ms_hook_scope_leave(scope);
+    return false;
+}
+
+void ms_graph_memory_moment(int status)
+{
+    struct ms_hook_scope scope;
+
+    if (enter(status, &scope)) {
+        ms_graph_memory_look();
+        ms_hook_scope_leave(&scope);
+    }
+}
+
+void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
+{
+    struct ms_hook_scope scope;
+
+    if (exec && graph && enter(status, &scope)) {
+        ms_graph_owed_made(gpu, exec, graph);
+        ms_hook_scope_leave(&scope);
+    }
+}
+
+void ms_graph_memory_ended(int status, uint64_t exec)
+{
+    struct ms_hook_scope scope;
+
+    if (enter(status, &scope)) {
+        ms_graph_owed_ended(exec);
+        ms_hook_scope_leave(&scope);
+    }
+}
+
+void ms_graph_memory_launched(uint64_t exec)
+{
+    struct ms_hook_scope scope;
+
+    if (enter(0, &scope)) {
+        launched(exec);
+        ms_hook_scope_leave(&scope);
+    }
+}
+
+static void graph_memory_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(nodes, 0, sizeof(nodes));
+    newest = oldest = NULL;
+    fresh_left = node_count = 0;
+    memset(live_bytes, 0, sizeof(live_bytes));
+    memset(kept, 0, sizeof(kept));
+    memset((void *)asked, 0, sizeof(asked));
+    atomic_flag_clear(&looking);
+    atomic_store_explicit(&ms_graph_memory_any, false, memory_order_relaxed);
+}
+MS_AT_FORK(MS_FORK_SERVICE, graph_memory_reset);

@@ -1,0 +1,504 @@
+/* handles.c - memory that is counted by reference.
+ *
+ * Physical memory behind a VMM handle lives until every handle to it was released and every mapping of it is
+ * gone. An object here counts both; the ledger knows the block under the object's number. One lock
+ * (MS_RANK_OBJECT) covers the tables; memory is the arena's and is used again.
+ *
+ * Handle values come back as soon as the driver has freed one: so a release is taken off *before* the vendor
+ * hears of it and put back if it refuses, as frees are. */
+#include "hooks/dispatch.h"
+
+#include <string.h>
+
+#include "base/records.h"
+#include "base/lock.h"
+#include "vendor/gpu.h"
+#include "hooks/follow/buffers.h"
+#include "hooks/observe/invalid_free.h"
+#include "hooks/serve/serve_handles.h"
+
+#define BUCKETS 1024
+
+/* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while
+ * references > 0. */
+struct object {
+    struct object *next;
+    uint64_t handle; /* the vendor's */
+    uint64_t number; /* the ledger's key */
+    uint32_t references;
+    uint32_t mappings;
+    uint8_t fill;      /* with what it is filled when it is mapped next, if with anything */
+    bool pinned;       /* somebody else may reach it, or did: never recycled */
+    bool imported;     /* how long it is, only its mappings tell: */
+    uint64_t bytes;    /* mapped of it so far */
+    ms_stack_id stack; /* of the call that imported it */
+    uint16_t api;
+    struct ms_recycled_key whole; /* as what it may be recycled, if its bytes are not 0 */
+};
+
+struct mapping {
+    struct mapping *next;
+    uint64_t address, bytes;
+    uint64_t number; /* the object's, also when both have gone */
+    struct object *object;
+    bool leaving; /* being unmapped by a call under way */
+};
+
+static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct object *objects[BUCKETS];
+static struct mapping *mappings[BUCKETS];
+static struct ms_records spare_objects = MS_RECORDS(struct object, next, 128);
+static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 128);
+static uint64_t last_number;
+static bool unseen_mappings; /* there was one that is not in the table */
+
+static unsigned bucket_of(uint64_t key)
+{
+    return (unsigned)(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS;
+}
+
+static struct object *find_locked(uint64_t handle)
+{
+    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+        if (o->handle == handle && o->references > 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Two vendors' handles may have one value. */
+static uint64_t named(const struct ms_call *call, uint64_t handle)
+{
+    return handle ^ (uint64_t)ms_gpu_maker(call->gpu) << 56;
+}
+
+/* Take a dead object out of the table. Returns true if it was dead; its number is then in *number_p. */
+static bool bury_locked(struct object *object, uint64_t *number_p)
+{
+    struct object **link = &objects[bucket_of(object->handle)];
+
+    if (object->references > 0 || object->mappings > 0)
+        return false;
+    while (*link != object)
+        link = &(*link)->next;
+    *link = object->next;
+    *number_p = object->number;
+    ms_records_drop(&spare_objects, object);
+    return true;
+}
+
+/* The handle that a call returned: one more reference to what it already names, or a new object. True if
+ * new. */
+static bool reference(uint64_t handle, struct object **object_p)
+{
+    struct object *object;
+    bool is_new = false;
+
+    ms_lock(&lock);
+    object = find_locked(handle);
+    if (object) {
+        object->references++;
+    } else if ((object = ms_records_take(&spare_objects))) {
+        *object = (struct object){.handle = handle, .references = 1, .number = ++last_number};
+        object->next = objects[bucket_of(handle)];
+        objects[bucket_of(handle)] = object;
+        is_new = true;
+    }
+    ms_unlock(&lock);
+    *object_p = object;
+    return is_new;
+}
+
+static void end_block(uint64_t number)
+{
+    struct ms_block block;
+
+    ms_ledger_free_begin(MS_SPACE_HANDLE, number, &block);
+}
+
+static uint64_t handle_out(const struct ms_call *call)
+{
+    uint64_t handle;
+
+    memcpy(&handle, call->args.out, sizeof(handle));
+    return handle;
+}
+
+/* Its stack is asked for once more when its length is known. */
+static void note_import(struct object *object, const struct ms_call *call)
+{
+    const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
+
+    if (call->args.kind != MS_KIND_IMPORTED)
+        return;
+    ms_lock(&lock);
+    object->imported = true;
+    object->stack = outer->stack;
+    object->api = outer->row;
+    ms_unlock(&lock);
+}
+
+void ms_handle_created(struct ms_call *call)
+{
+    struct object *object;
+    struct ms_recycled_key key;
+
+    if (!reference(named(call, handle_out(call)), &object))
+        return;
+    if (ms_recycled_key_of(call, &key)) {
+        ms_lock(&lock);
+        object->whole = key;
+        object->fill = (uint8_t)ms_recycled_fill(call);
+        ms_unlock(&lock);
+    }
+    note_import(object, call);
+    ms_call_record(call, MS_SPACE_HANDLE, object->number, call->args.bytes, call->args.device);
+}
+
+/* It is mapped: as much of it as that is the block from now on. */
+static void extend_import(const struct ms_call *call, struct object *object)
+{
+    uint64_t context, bytes = call->args.width + call->args.bytes;
+    struct ms_block block = {.space = MS_SPACE_HANDLE,
+                             .bytes = bytes,
+                             .requested = bytes,
+                             .thread = ms_thread_id(),
+                             .kind = MS_KIND_IMPORTED,
+                             .device = (int16_t)ms_gpu_current(call->gpu, &context),
+                             .outlives_context = true};
+
+    ms_lock(&lock);
+    bool grows = object->imported && bytes > object->bytes;
+    if (grows) {
+        object->bytes = bytes;
+        block.key = object->number;
+        block.api = object->api;
+        block.stack = object->stack;
+    }
+    ms_unlock(&lock);
+    if (!grows)
+        return;
+    end_block(block.key);
+    ms_call_describe_device(call->gpu, block.device);
+    ms_ledger_alloc(&block);
+}
+
+bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
+{
+    uint64_t number = 0;
+
+    ms_lock(&lock);
+    struct object *object = find_locked(named(call, call->args.key));
+    bool idle =
+        object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
+    if (idle) {
+        *key_p = object->whole;
+        object->references = 0;
+        bury_locked(object, &number);
+    }
+    ms_unlock(&lock);
+    if (idle)
+        end_block(number);
+    return idle;
+}
+
+static struct mapping *mapping_at_locked(uint64_t address)
+{
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping *m = mappings[b]; m; m = m->next) {
+            if (address - m->address < m->bytes)
+                return m;
+        }
+    }
+    return NULL;
+}
+
+void ms_handle_pin(struct ms_call *call)
+{
+    ms_lock(&lock);
+    struct object *object = call->args.key ? find_locked(named(call, call->args.key)) : NULL;
+    struct mapping *mapping = call->args.given ? mapping_at_locked(call->args.given) : NULL;
+    if (object)
+        object->pinned = true;
+    if (mapping)
+        mapping->object->pinned = true;
+    ms_unlock(&lock);
+}
+
+void ms_handle_retained(struct ms_call *call)
+{
+    uint64_t handle = named(call, handle_out(call));
+    struct object *object;
+    struct mapping *mapping;
+
+    ms_lock(&lock);
+    object = find_locked(handle);
+    mapping = mapping_at_locked(call->args.key);
+    if (mapping)
+        mapping->object->pinned = true; /* its handle may be another's too from now on */
+    if (object) {
+        object->references++;
+        object->pinned = true;
+    } else if (mapping) {
+        /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver
+         * gives now. */
+        struct object **link = &objects[bucket_of(mapping->object->handle)];
+        object = mapping->object;
+        while (*link != object)
+            link = &(*link)->next;
+        *link = object->next;
+        object->handle = handle;
+        object->references = 1;
+        object->next = objects[bucket_of(handle)];
+        objects[bucket_of(handle)] = object;
+    }
+    ms_unlock(&lock);
+    /* The handle of a buffer that is recorded as a buffer: counted here for its release alone. */
+    if (!object && ms_buffer_retained(call->args.key))
+        reference(handle, &object);
+}
+
+void ms_handle_release_begin(struct ms_call *call)
+{
+    struct object *object;
+
+    ms_lock(&lock);
+    object = find_locked(named(call, call->args.key));
+    if (object) {
+        object->references--;
+        object->mappings++; /* keeps it in the table until the vendor has answered */
+    }
+    ms_unlock(&lock);
+    call->object = object;
+}
+
+/* The pin of a begin is dropped; where that was the last hold, the block is over. */
+static void drop_pin(struct object *object, bool refused)
+{
+    uint64_t number;
+    bool dead;
+
+    ms_lock(&lock);
+    object->mappings--;
+    object->references += refused;
+    dead = bury_locked(object, &number);
+    ms_unlock(&lock);
+    if (dead)
+        end_block(number);
+}
+
+void ms_handle_release_end(struct ms_call *call, int status)
+{
+    if (call->object)
+        drop_pin(call->object, status != 0);
+    else if (status != 0)
+        ms_handle_release_refused(call);
+    else if (!ms_buffer_released())
+        ms_ledger_unseen_free();
+}
+
+/* Of what is gone only so much is gone through. */
+enum { GONE_MAX = 4096 };
+
+/* The latest that had this value and has no reference any more, mapped or gone; 0 for none. */
+static uint64_t former_locked(uint64_t handle)
+{
+    uint64_t number = 0;
+    unsigned left = GONE_MAX;
+
+    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+        if (o->handle == handle && o->references == 0 && o->number > number)
+            number = o->number;
+    }
+    for (struct object *o = spare_objects.spare; o && left > 0; o = o->next, left--) {
+        if (o->handle == handle && o->number > number)
+            number = o->number;
+    }
+    return number;
+}
+
+void ms_handle_release_refused(const struct ms_call *call)
+{
+    ms_lock(&lock);
+    uint64_t number = call->args.key && !find_locked(named(call, call->args.key))
+                          ? former_locked(named(call, call->args.key))
+                          : 0;
+    ms_unlock(&lock);
+    if (number)
+        ms_invalid_free_of_handle(call, number);
+}
+
+bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool *mapped_p)
+{
+    unsigned left = GONE_MAX;
+
+    ms_lock(&lock);
+    struct mapping *found = mapping_at_locked(address);
+    *mapped_p = found != NULL;
+    for (struct mapping *m = spare_mappings.spare; !*mapped_p && m && left > 0; m = m->next, left--) {
+        if (m->address == address && m->number && (!found || m->number > found->number))
+            found = m;
+    }
+    *number_p = found ? found->number : 0;
+    *begin_p = found ? found->address : 0;
+    ms_unlock(&lock);
+    return found != NULL;
+}
+
+static struct mapping *mapping_from_locked(uint64_t address)
+{
+    struct mapping *m = mappings[bucket_of(address)];
+
+    while (m && m->address != address)
+        m = m->next;
+    return m;
+}
+
+bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uint64_t *end_p)
+{
+    ms_lock(&lock);
+    struct mapping *m = unseen_mappings ? NULL : mapping_at_locked(address);
+    bool found = m != NULL;
+
+    if (found) {
+        *number_p = m->number;
+        *begin_p = m->address;
+    }
+    for (; m && m->bytes; m = mapping_from_locked(*end_p))
+        *end_p = m->address + m->bytes;
+    ms_unlock(&lock);
+    return found;
+}
+
+void ms_handle_map_begin(struct ms_call *call)
+{
+    struct object *object;
+
+    ms_lock(&lock);
+    object = find_locked(named(call, call->args.key));
+    if (object)
+        object->mappings++;
+    ms_unlock(&lock);
+    call->object = object;
+}
+
+static void note_unseen(int status)
+{
+    ms_lock(&lock);
+    unseen_mappings = unseen_mappings || status == 0;
+    ms_unlock(&lock);
+}
+
+void ms_handle_map_end(struct ms_call *call, int status)
+{
+    struct object *object = call->object;
+    struct mapping *mapping = NULL;
+    unsigned fill = 0;
+
+    if (!call->object) {
+        note_unseen(status);
+        return;
+    }
+    if (status == 0) {
+        extend_import(call, object);
+        ms_lock(&lock);
+        mapping = ms_records_take(&spare_mappings);
+        if (mapping) {
+            *mapping = (struct mapping){.address = call->args.given,
+                                        .bytes = call->args.bytes,
+                                        .number = object->number,
+                                        .object = call->object};
+            mapping->next = mappings[bucket_of(mapping->address)];
+            mappings[bucket_of(mapping->address)] = mapping;
+            fill = object->fill;
+            object->fill = 0;
+        }
+        ms_unlock(&lock);
+    }
+    if (fill && call->gpu->vendor->fill)
+        call->gpu->vendor->fill(call->gpu, call->args.given, (int)fill, call->args.bytes);
+    if (!mapping) {
+        note_unseen(status);
+        drop_pin(call->object, false);
+    }
+}
+
+/* Whether any of the range was marked otherwise. */
+static bool mark(const struct ms_call *call, bool leaving)
+{
+    bool any = false;
+
+    ms_lock(&lock);
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping *m = mappings[b]; m; m = m->next) {
+            if (m->address - call->args.given < call->args.bytes && m->leaving != leaving) {
+                m->leaving = leaving;
+                any = true;
+            }
+        }
+    }
+    ms_unlock(&lock);
+    return any;
+}
+
+/* A range may cover several whole mappings side by side. They are marked first, so that a mapping made at the
+ * same place by another thread, once the vendor has unmapped these, is not mistaken for one of them. */
+void ms_handle_unmap_begin(struct ms_call *call)
+{
+    call->found = mark(call, true);
+}
+
+/* Take one mapping of the range out, whose unmapping has ended. */
+static struct mapping *pop_leaving_locked(uint64_t begin, uint64_t bytes)
+{
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        for (struct mapping **link = &mappings[b]; *link; link = &(*link)->next) {
+            struct mapping *m = *link;
+            if (m->leaving && m->address - begin < bytes) {
+                *link = m->next;
+                return m;
+            }
+        }
+    }
+    return NULL;
+}
+
+void ms_handle_unmap_end(struct ms_call *call, int status)
+{
+    uint64_t begin = call->args.given, bytes = call->args.bytes, number;
+    struct mapping *mapping;
+    bool dead;
+
+    if (!call->found) {
+        if (status == 0)
+            ms_buffer_unmapped(begin, bytes);
+        return;
+    }
+    if (status != 0) {
+        mark(call, false);
+        return;
+    }
+    for (;;) {
+        ms_lock(&lock);
+        mapping = pop_leaving_locked(begin, bytes);
+        dead = mapping && (mapping->object->mappings--, bury_locked(mapping->object, &number));
+        if (mapping)
+            ms_records_drop(&spare_mappings, mapping);
+        ms_unlock(&lock);
+        if (dead)
+            end_block(number);
+        if (!mapping)
+            return;
+    }
+}
+
+static void handles_reset(void)
+{
+    ms_lock_reset(&lock);
+    memset(objects, 0, sizeof(objects));
+    memset(mappings, 0, sizeof(mappings));
+    spare_objects.spare = spare_mappings.spare = NULL;
+    last_number = 0;
+    unseen_mappings = false;
+}
+MS_AT_FORK(MS_FORK_HOOKS, handles_reset);

@@ -1,0 +1,101 @@
+/* oom_fit.c - what would have made a request fit for which there was no memory: see oom_fit.h.
+ *
+ * Inside a hook scope, with no lock held. Asks the pool, and the driver for the number of a stream. No
+ * state. */
+#include "hooks/observe/oom_fit.h"
+
+#include "base/options/options.h"
+#include "vendor/context_scope.h"
+#include "record/live/internal.h"
+#include "pool/stream/stream.h"
+
+#define GRANULE_UNKNOWN (UINT64_C(2) << 20)
+
+static uint64_t granule_of(int device)
+{
+    struct ms_device_info info;
+
+    return ms_events_device(device, &info) && info.granularity_bytes ? info.granularity_bytes
+                                                                     : GRANULE_UNKNOWN;
+}
+
+static uint64_t up(uint64_t bytes, uint64_t granule)
+{
+    return (bytes + granule - 1) / granule * granule;
+}
+
+uint64_t ms_oom_whole(int device, uint64_t bytes)
+{
+    return bytes < UINT64_MAX / 2 ? up(bytes, granule_of(device)) : bytes;
+}
+
+enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, const struct ms_gpu *gpu,
+                                               int device, uint64_t bytes, uint64_t stream)
+{
+    unsigned long long number = UINT64_MAX;
+    uint64_t vacant, elsewhere;
+
+    if (stream != MS_OOM_NO_STREAM && !ms_gpu_stream_id(gpu, (CUstream)(uintptr_t)stream, &number))
+        number = UINT64_MAX;
+    elsewhere = ms_stream_free_elsewhere(device, number, &vacant);
+    if (view->free + view->parts.cached + view->parts.stranded < bytes + elsewhere)
+        return MS_OOM_STREAMS;
+    return view->free + view->parts.cached >= bytes + vacant ? MS_OOM_SEGMENTS : MS_OOM_INTERLEAVED;
+}
+
+/* The limit would have to be higher by what is short; or so much would have to be free under it. */
+static void fit_limit(struct ms_oom_view *view, uint64_t asked, uint64_t room, uint64_t live)
+{
+    uint64_t lacks = asked > room ? asked - room : asked;
+
+    view->fit.policy = MS_OOM_RAISE_LIMIT;
+    view->fit.value = ms_option_size(MS_OPT_LIMIT, view->total) + lacks;
+    view->fit.free_bytes = lacks <= live ? lacks : 0;
+}
+
+/* So much more would have to be free; where the program has not so much to free, less has to be asked for. */
+static void fit_capacity(struct ms_oom_view *view, uint64_t asked, uint64_t live, uint64_t granule)
+{
+    uint64_t idle = view->parts.cached + view->parts.stranded + view->parts.pending,
+             left = (view->free + idle) / granule * granule, lacks = asked > left ? asked - left : granule;
+
+    if (lacks <= live)
+        view->fit.free_bytes = lacks;
+    else
+        view->fit.most_bytes = (view->free + view->parts.cached) / granule * granule;
+}
+
+static void fit_fragmentation(struct ms_oom_view *view)
+{
+    uint64_t prealloc = ms_option_size(MS_OPT_PREALLOC, view->total);
+
+    if (view->fragmentation == MS_OOM_STREAMS)
+        view->fit.wait = true;
+    else if (view->fragmentation == MS_OOM_SEGMENTS && prealloc)
+        view->fit.policy = MS_OOM_NO_PREALLOC;
+    else if (ms_option_int(MS_OPT_BACKING) != MS_BACKING_VMM)
+        view->fit.policy = MS_OOM_USE_VMM;
+}
+
+void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t room)
+{
+    uint64_t granule = granule_of(device), live = ms_ledger_live(device), asked = ms_oom_whole(device, bytes);
+
+    switch (view->cause) {
+    case MS_OOM_LIMIT:
+        fit_limit(view, asked, room, live);
+        break;
+    case MS_OOM_CAPACITY:
+    case MS_OOM_OTHER_PROCESS:
+        fit_capacity(view, asked, live, granule);
+        break;
+    case MS_OOM_PENDING:
+        view->fit.wait = true;
+        break;
+    case MS_OOM_FRAGMENTATION:
+        fit_fragmentation(view);
+        break;
+    default:
+        break;
+    }
+}

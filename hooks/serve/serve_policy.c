@@ -1,0 +1,385 @@
+/* serve_policy.c - the pool's beginning: MEMSHIM_* become its policy, and what it tells becomes part of the
+ * record.
+ *
+ * Owns the policy and the observer, which the pool reads from then on. The observer runs in the program's
+ * threads, inside a hook scope, with no lock held; it takes the record's locks only. */
+#include "hooks/serve/serve.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/objects/objects.h"
+#include "base/options/options.h"
+#include "base/thread/slow_path.h"
+#include "hooks/serve/answer.h"
+#include "hooks/follow/balance.h"
+#include "hooks/follow/buffers.h"
+#include "hooks/follow/graph_memory.h"
+#include "hooks/follow/graph_uses.h"
+#include "hooks/serve/serve_handles.h"
+#include "hooks/lookup/unknown.h"
+#include "hooks/follow/watch.h"
+#include "pool/stream/stream.h"
+
+#define REFRESH_NS 10000000u
+
+_Atomic bool ms_serve_on;
+_Atomic uint32_t ms_serve_rests;
+bool ms_serve_strictly;
+
+/* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It
+ * bounds the memory that the pending list takes of such a program, and how often its frees wait. */
+#define PENDING_LEAST_BYTES ((uint64_t)32 << 20)
+
+static uint64_t limbo_of(uint64_t live_bytes)
+{
+    uint64_t bytes = ms_option_size(MS_OPT_LIMBO, live_bytes);
+
+    return ms_option_is_percent(MS_OPT_LIMBO) && bytes < PENDING_LEAST_BYTES ? PENDING_LEAST_BYTES : bytes;
+}
+
+static uint64_t size_of(char option, uint64_t total_bytes)
+{
+    switch (option) {
+    case 'L':
+        return ms_option_size(MS_OPT_LIMIT, total_bytes);
+    case 'P':
+        return ms_option_size(MS_OPT_PREALLOC, total_bytes);
+    case 'K':
+        return ms_option_size(MS_OPT_KEEP, total_bytes);
+    case 'B':
+        return limbo_of(total_bytes);
+    default:
+        return ms_option_size(MS_OPT_SINGLE_MIN, total_bytes);
+    }
+}
+
+static struct ms_pool_policy policy = {.size_of = size_of};
+
+/* --- what the pool tells --- */
+
+struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts)
+{
+    return (struct ms_parts){.requested = parts->requested,
+                             .rounding = parts->rounding,
+                             .pending = parts->pending,
+                             .cached = parts->cached,
+                             .stranded = parts->stranded,
+                             .pinned = parts->pinned};
+}
+
+static struct ms_pool_record record_of(const struct ms_pool_figures *f)
+{
+    return (struct ms_pool_record){
+        .reserved_bytes = f->reserved_bytes,
+        .peak_reserved_bytes = f->peak_reserved_bytes,
+        .parts = ms_serve_parts(&f->parts),
+        .peak_parts = ms_serve_parts(&f->peak_parts),
+        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_EXTENT], f->hits[MS_TIER_DEDICATED]},
+        .misses = f->misses,
+        .limbo_waits = f->limbo_waits,
+        .trims = f->trims,
+        .vendor_allocs = f->vendor_allocs,
+        .vendor_frees = f->vendor_frees,
+        .vendor_ns = f->vendor_ns,
+        .fences = f->fences,
+        .served_allocs = f->served_allocs,
+        .served_frees = f->served_frees,
+        .largest_free_bytes = f->largest_free_bytes};
+}
+
+static void tell_figures(int device, const struct ms_pool_figures *f)
+{
+    const struct ms_pool_record record = record_of(f);
+
+    ms_ledger_pool(device, &record);
+    ms_balance_grew(device);
+}
+
+static struct ms_stream_arena_record flow_of(const struct ms_stream_figures *f)
+{
+    return (struct ms_stream_arena_record){.pool = f->pool,
+                                           .stream = f->stream,
+                                           .reserved_bytes = f->figures.reserved_bytes,
+                                           .live_bytes = f->figures.parts.requested,
+                                           .limbo_bytes = f->away_bytes,
+                                           .largest_free_bytes = f->figures.largest_free_bytes,
+                                           .hits = {f->figures.hits[MS_TIER_SLAB],
+                                                    f->figures.hits[MS_TIER_EXTENT],
+                                                    f->figures.hits[MS_TIER_DEDICATED]},
+                                           .misses = f->figures.misses,
+                                           .limbo_waits = f->figures.limbo_waits,
+                                           .trims = f->figures.trims,
+                                           .crossed = f->crossed,
+                                           .stolen = f->stolen,
+                                           .waited = f->waited,
+                                           .hoarded_bytes = f->hoarded_bytes,
+                                           .device = (int16_t)f->device,
+                                           .by_program = f->by_program,
+                                           .ended = f->ended,
+                                           .former = f->former};
+}
+
+static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
+{
+    const struct ms_stream_arena_record record = flow_of(f);
+
+    ms_ledger_stream_arena(i, &record);
+}
+
+static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
+{
+    return (struct ms_segment_record){.address = segment->address,
+                                      .bytes = segment->bytes,
+                                      .context = segment->context,
+                                      .device = (int16_t)segment->device,
+                                      .tier = (uint8_t)segment->tier,
+                                      .pinned = segment->pinned,
+                                      .vmm = segment->vmm};
+}
+
+static void segment_added(const struct ms_pool_segment *segment)
+{
+    const struct ms_segment_record record = segment_of(segment);
+
+    ms_ledger_segment_added(&record);
+}
+
+static void segment_removed(const struct ms_pool_segment *segment)
+{
+    ms_ledger_segment_removed(segment->address);
+}
+
+static void note(const char *line)
+{
+    ms_diagnostic(MS_LOG_INFO, "pool", "%s", line);
+}
+
+static void warn(const char *line)
+{
+    ms_diagnostic(MS_LOG_WARN, "pool", "%s", line);
+}
+
+static const struct ms_pool_observer observer = {.segment_added = segment_added,
+                                                 .segment_removed = segment_removed,
+                                                 .figures = tell_figures,
+                                                 .note = note,
+                                                 .warn = warn};
+
+/* --- all of it at one moment, for the report --- */
+
+/* The end of a process in a signal handler that interrupted memshim: this very thread may hold the pool's
+ * locks. */
+static bool stop(unsigned timeout_ms)
+{
+    if (ms_thread.depth > 1 || !ms_recycled_stop(timeout_ms))
+        return false;
+    if (ms_pool_stop(timeout_ms))
+        return true;
+    ms_recycled_go();
+    return false;
+}
+
+static void go(void)
+{
+    ms_pool_go();
+    ms_recycled_go();
+}
+
+static void tell_flow_now(uint32_t i, const struct ms_stream_figures *f)
+{
+    const struct ms_stream_arena_record record = flow_of(f);
+
+    ms_ledger_tell_stream_arena(i, &record);
+}
+
+static void tell_all_figures(void)
+{
+    struct ms_pool_figures figures;
+
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (!ms_ledger_device_known(device))
+            continue;
+        ms_pool_figures(device, &figures);
+        if (figures.vendor_allocs || figures.served_allocs) {
+            const struct ms_pool_record record = record_of(&figures);
+            ms_ledger_tell_pool(device, &record);
+        }
+    }
+    ms_stream_each(tell_flow_now);
+    ms_recycled_tell_figures();
+}
+
+static void tell_piece(void *arg, const struct ms_pool_piece *piece)
+{
+    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE,
+                                     [MS_STATE_PENDING] = MS_PIECE_PENDING,
+                                     [MS_STATE_FREE] = MS_PIECE_FREE,
+                                     [MS_STATE_PINNED] = MS_PIECE_PINNED};
+    const struct ms_segment_record segment = segment_of(piece->segment);
+    const struct ms_piece_record record = {.offset = piece->offset,
+                                           .bytes = piece->bytes,
+                                           .requested = piece->requested,
+                                           .record_id = piece->record_id,
+                                           .state = states[piece->state]};
+
+    (void)arg;
+    ms_ledger_tell_piece(&segment, &record);
+}
+
+static void tell_all_pieces(void)
+{
+    ms_pool_walk(tell_piece, NULL);
+    ms_recycled_tell_pieces();
+}
+
+static const struct ms_pool_source source = {
+    .stop = stop, .tell_figures = tell_all_figures, .tell_pieces = tell_all_pieces, .go = go};
+
+/* --- what is loaded --- */
+
+struct search {
+    const char *const *prefixes;
+    const char *found;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+    const char *slash = strrchr(info->dlpi_name ? info->dlpi_name : "", '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name ? info->dlpi_name : "";
+    struct search *search = arg;
+
+    (void)bytes;
+    for (const char *const *prefix = search->prefixes; *prefix && !search->found; prefix++) {
+        if (strncmp(name, *prefix, strlen(*prefix)) == 0)
+            search->found = *prefix;
+    }
+    return search->found != NULL;
+}
+
+static const char *loaded(const char *const *prefixes)
+{
+    struct search search = {prefixes, NULL};
+
+    ms_each_object(look_at, &search);
+    return search.found;
+}
+
+/* The driver loads what CUDA_INJECTION64_PATH names; compute-sanitizer and the profilers come that way, or by
+ * preloading. cuda-gdb sets CUDA_MEMCHECK for the program whose accesses it checks. */
+const char *ms_serve_tool(void)
+{
+    static const char *const tools[] = {"libsanitizer-collection", "libsanitizer-public",
+                                        "libInterceptorInjection", "libTreeLauncher",
+                                        "libcuda-injection",       NULL};
+    const char *memcheck = secure_getenv("CUDA_MEMCHECK"),
+               *injection = secure_getenv("CUDA_INJECTION64_PATH");
+
+    if (injection && *injection)
+        return "an injected tool (CUDA_INJECTION64_PATH)";
+    if (memcheck && *memcheck && strcmp(memcheck, "0") != 0)
+        return "a memory checker (CUDA_MEMCHECK)";
+    return loaded(tools);
+}
+
+/* --- beginning and end --- */
+
+static void read_policy(void)
+{
+    static const uint8_t rules[] = {[MS_FREE_FENCE] = MS_POOL_FENCE,
+                                    [MS_FREE_ORDERED] = MS_POOL_FENCE,
+                                    [MS_FREE_STRICT] = MS_POOL_STRICT,
+                                    [MS_FREE_IMMEDIATE] = MS_POOL_IMMEDIATE};
+    static const uint8_t packs[] = {[MS_PACK_SMALL] = MS_POOL_PACK_SMALL,
+                                    [MS_PACK_ALL] = MS_POOL_PACK_ALL,
+                                    [MS_PACK_NONE] = MS_POOL_PACK_NONE};
+    int64_t poison = ms_option_int(MS_OPT_POISON);
+    _Static_assert(MS_ALIGN_2M == 5, "each value of MEMSHIM_ALIGN is twice the one before it");
+
+    ms_serve_strictly = ms_option_int(MS_OPT_FREE) == MS_FREE_STRICT;
+    policy.free_rule = rules[ms_option_int(MS_OPT_FREE)];
+    policy.vmm = ms_option_int(MS_OPT_BACKING) == MS_BACKING_VMM;
+    policy.pack = packs[ms_option_int(MS_OPT_PACK)];
+    policy.poison_alloc = poison == MS_POISON_ALLOC || poison == MS_POISON_BOTH;
+    policy.poison_free = poison == MS_POISON_FREE || poison == MS_POISON_BOTH;
+    policy.keep_is_set = ms_option_source(MS_OPT_KEEP) != MS_SOURCE_DEFAULT;
+    policy.large_whole = ms_option_source(MS_OPT_SINGLE_MIN) != MS_SOURCE_DEFAULT;
+    policy.align_bytes = (uint64_t)65536 << ms_option_int(MS_OPT_ALIGN);
+    policy.oom_wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
+}
+
+void ms_serve_export_whole(void)
+{
+    __atomic_store_n(&policy.export_whole, true, __ATOMIC_RELAXED);
+}
+
+void ms_serve_align_pages(void)
+{
+    if (ms_option_source(MS_OPT_ALIGN) == MS_SOURCE_DEFAULT)
+        __atomic_store_n(&policy.align_bytes, (uint64_t)65536 << MS_ALIGN_2M, __ATOMIC_RELAXED);
+}
+
+void ms_serve_large_whole(void)
+{
+    __atomic_store_n(&policy.large_whole, true, __ATOMIC_RELAXED);
+}
+
+void ms_serve_start(bool again)
+{
+    bool on = ms_option_int(MS_OPT_MODE) == MS_MODE_POOL;
+
+    if (!on)
+        return;
+    if (!again) {
+        read_policy();
+        if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
+            ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
+        ms_pool_init(&policy, &observer);
+        ms_clock_tell_rests(&ms_serve_rests, 1);
+    }
+    ms_ledger_set_pool_source(&source);
+    atomic_store_explicit(&ms_serve_on, true, memory_order_release);
+    ms_slow_path_clear(MS_SLOW_PATH_SERVICE);
+    if (ms_serve_strictly || ms_serve_any_down())
+        ms_slow_path_set(MS_SLOW_PATH_SERVICE);
+}
+
+void ms_serve_rested(void)
+{
+    if (!atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
+        return;
+    ms_recycled_rested();
+    ms_pool_rested();
+}
+
+void ms_serve_refresh(void)
+{
+    static _Atomic uint64_t latest_ns;
+    uint64_t now_ns = ms_clock_ns(), before_ns = atomic_load_explicit(&latest_ns, memory_order_relaxed);
+    struct ms_pool_figures figures;
+
+    if (now_ns - before_ns < REFRESH_NS || !atomic_compare_exchange_strong(&latest_ns, &before_ns, now_ns))
+        return;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (!ms_ledger_device_known(device))
+            continue;
+        ms_pool_figures(device, &figures);
+        if (figures.vendor_allocs)
+            tell_figures(device, &figures);
+    }
+    ms_stream_each(tell_flow);
+}
+
+void ms_serve_finish(void)
+{
+    if (!atomic_load_explicit(&ms_serve_on, memory_order_acquire) || !ms_ledger_touched())
+        return;
+    ms_unknown_tell();
+    if (ms_serve_dropped_frees())
+        ms_diagnostic(MS_LOG_WARN, "pool",
+                      "%llu blocks were freed in signal handlers that interrupted memshim, and stay reserved",
+                      (unsigned long long)ms_serve_dropped_frees());
+}

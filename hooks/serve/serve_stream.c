@@ -1,0 +1,171 @@
+/* serve_stream.c - requests and frees in the order of a stream, answered from what the program's own pools
+ * gave.
+ *
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. What belongs into a
+ * graph, and what the driver would refuse, is the driver's to answer: a free that has to be refused is put to
+ * it with an address that is nobody's. */
+#include "hooks/serve/serve.h"
+
+#include "hooks/serve/answer.h"
+#include "hooks/follow/balance.h"
+#include "hooks/observe/invalid_free.h"
+#include "hooks/serve/serve_call.h"
+#include "record/live/uses.h"
+#include "pool/stream/driver_frees.h"
+#include "pool/stream/stream.h"
+
+/* The first call for a context checks that the driver does what the pool builds on; that takes it being
+ * current. */
+static bool is_served(const struct ms_gpu *gpu, const struct ms_stream *stream)
+{
+    uint64_t context = ms_stream_context(stream), current;
+    int device;
+
+    if (MS_LIKELY(ms_serve_context_is_served(context)))
+        return true;
+    device = ms_gpu_current(gpu, &current);
+    return device >= 0 && current == context && ms_serve_context(gpu, context, device);
+}
+
+/* The runtime has seen to it that there is a context. */
+static bool has_context(const struct ms_gpu *gpu, const struct ms_call *outer)
+{
+    uint64_t context;
+
+    return outer || (ms_gpu_current(gpu, &context) >= 0 && context);
+}
+
+/* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
+static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
+{
+    *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream)
+                                    : CUDA_SUCCESS;
+    return *status_p != CUDA_SUCCESS && *status_p != CUDA_ERROR_INVALID_VALUE;
+}
+
+/* MEMSHIM_FREE=strict: where the driver forbids all calls, as in a host function. */
+static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
+{
+    int status;
+
+    return MS_UNLIKELY(ms_serve_strictly) && is_refused(gpu, stream, &status);
+}
+
+/* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way
+ * of what a stream asks for. */
+static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_room *room)
+{
+    int device = ms_stream_device(stream);
+    struct ms_pool_figures figures;
+    uint64_t idle = ms_pool_reclaimable(device);
+
+    ms_pool_figures(device, &figures);
+    return (ms_driver_frees_since(device, room->ended) ||
+            bytes <= ms_pool_room(device) + idle + figures.parts.pending) &&
+           ms_room_make(device, true, room);
+}
+
+/* What goes back from here on is seen, where the request is refused. */
+static enum ms_pool_verdict ask(struct ms_stream *stream, const struct ms_args *args,
+                                struct ms_pool_block *given, struct ms_room *room)
+{
+    room->ended = ms_driver_frees_ended(ms_stream_device(stream));
+    return ms_stream_alloc(stream, args->key, args->bytes, given);
+}
+
+bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args, int *status_p)
+{
+    const struct request request = {row, target->gpu, frame, caller, args->bytes, args->bytes, args->stream};
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_stream *stream = NULL;
+    struct ms_pool_block given;
+    struct ms_hook_scope scope;
+    struct ms_room room = {0};
+    enum ms_pool_verdict verdict = MS_POOL_PASSED;
+
+    if (!args->out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters() || !target->gpu)
+        return false;
+    enter(&scope, outer);
+    if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
+        is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
+        !is_forbidden(target->gpu, args->stream))
+        verdict = ask(stream, args, &given, &room);
+    while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
+        verdict = ask(stream, args, &given, &room);
+    if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
+        record(&request, outer, &given);
+        count(outer, target->gpu, row, 0, args->bytes);
+        *(uint64_t *)(uintptr_t)args->out = given.address;
+        *status_p = 0;
+        ms_balance_see(request.gpu, row, frame, caller);
+    } else if (verdict == MS_POOL_REFUSED) {
+        *status_p = CUDA_ERROR_OUT_OF_MEMORY;
+        ms_serve_refuse(&request, outer, ms_stream_context(stream), ms_stream_device(stream), *status_p);
+        count(outer, target->gpu, row, *status_p, 0);
+    }
+    leave(&scope, outer);
+    return verdict != MS_POOL_PASSED;
+}
+
+/* In a capture a graph frees only what a graph has allocated: the driver says so, and what becomes of the
+ * capture. */
+static bool may_free(const struct ms_target *target, const struct ms_call *outer,
+                     const struct ms_stream *stream, uint64_t handle, int *status_p)
+{
+    bool doubtful = !stream || ms_serve_strictly || ms_serve_any_down() || !has_context(target->gpu, outer);
+
+    if (stream && ms_stream_captures(stream)) {
+        if (is_refused(target->gpu, handle, status_p))
+            return false;
+        *status_p = CUDA_ERROR_INVALID_VALUE;
+        if (ms_stream_captures(stream)) /* asked again: an error, which counts as a capture, may be over */
+            return false;
+        *status_p = CUDA_SUCCESS;
+    }
+    return MS_LIKELY(!doubtful) || !is_refused(target->gpu, handle, status_p);
+}
+
+static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struct ms_stream *stream,
+                    uint64_t handle)
+{
+    if (MS_LIKELY(stream != NULL))
+        ms_stream_free_end(block, stream);
+    else
+        ms_stream_free_end_unknown(gpu, block, handle);
+}
+
+int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
+                          const struct ms_args *args)
+{
+    uint64_t address = args->key, handle = args->stream;
+    struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    struct ms_pool_block block;
+    struct ms_hook_scope scope;
+    struct ms_stream *stream;
+    int status = 0;
+
+    enter(&scope, outer);
+    stream = ms_stream_of(target->gpu, handle);
+    if (may_free(target, outer, stream, handle, &status)) {
+        switch (ms_pool_free_begin(address, &block, &status)) {
+        case MS_POOL_SERVED:
+            status = 0;
+            ms_ledger_unserve(block.record_id, block.address, NULL);
+            if (ms_uses_wanted())
+                ms_serve_note_free(block.address, outer, frame, caller);
+            free_in(target->gpu, &block, stream, handle);
+            break;
+        case MS_POOL_PASSED:
+            status = CUDA_ERROR_INVALID_VALUE;
+            break;
+        default:
+            break;
+        }
+    }
+    if (MS_UNLIKELY(status != 0))
+        ms_invalid_free_served(outer, row, frame, caller, address);
+    count(outer, target->gpu, row, status, 0);
+    leave(&scope, outer);
+    return status;
+}

@@ -1,0 +1,24 @@
+/*
+ * One weak function for every name the real library exports. Where another file has the function, that one is
+ * linked; what is left answers cudaErrorNotSupported and is counted (MEMSIM_LOG). Knows no prototypes, on
+ * purpose: a stub reads no argument.
+ */
+#include "vendor/abi/cuda_runtime.h"
+#include "sim/cudart/export.h"
+
+cudaError_t sim_fail(cudaError_t status);
+cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
+
+#define EXPORT(name)                                                                                         \
+    SIM_API __attribute__((weak)) cudaError_t name(void);                                                    \
+    cudaError_t name(void)                                                                                   \
+    {                                                                                                        \
+        static unsigned long long calls;                                                                     \
+                                                                                                             \
+        return sim_fail(sim_unsupported(#name, &calls));                                                     \
+    }
+#if SIM_CUDART == 12
+#include "sim/cudart/exports_12.def"
+#else
+#include "sim/cudart/exports_13.def"
+#endif

@@ -1,0 +1,134 @@
+/* cmd_html.c - memshim html: reports as one page for a browser.
+ *
+ * Floor 5. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/screens/suppress.h"
+#include "html/page.h"
+#include "report/analyse/contexts_others.h"
+
+static int take(void *arg, int id, const char *value)
+{
+    return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
+}
+
+struct page {
+    FILE *out;
+    char **paths;
+    int count;
+    bool all_frames;
+    struct ms_report *kept; /* of each path the report that cannot be read again */
+    json_t *index, *least;  /* owned */
+};
+
+static bool can_be_read_again(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* What contexts take is the same on cards of one model, so all reports are asked before the first is told. 0,
+ * or -1 after an error line. */
+static int ask_all(struct page *page)
+{
+    for (int i = 0; page->count > 1 && i < page->count; i++) {
+        struct ms_report report;
+
+        if (ms_cli_read(page->paths[i], &report) < 0)
+            return -1;
+        ms_contexts_least(page->least, &report);
+        if (can_be_read_again(page->paths[i]))
+            ms_report_close(&report);
+        else
+            page->kept[i] = report;
+    }
+    return 0;
+}
+
+/* One report at a time is in memory; the last one stays until the process ends, as to give millions of values
+ * back takes a while. 0, or -1 after an error line. */
+static int put_report(struct page *page, int i)
+{
+    static struct ms_report report;
+    const char *path = page->paths[i];
+    struct ms_model model;
+    int status = -1;
+
+    if (report.root)
+        ms_report_close(&report);
+    if (page->kept[i].root)
+        report = page->kept[i];
+    else if (ms_cli_read(path, &report) < 0)
+        return -1;
+    ms_cli_tell(path, &report, page->least);
+    if (ms_model_open(&model, &report, page->all_frames) == 0) {
+        status = ms_html_page_put(page->out, path, &model, page->index);
+        ms_model_close(&model);
+    }
+    if (status < 0)
+        ms_cli_error("no memory for %s", path);
+    return status;
+}
+
+static int put_all(struct page *page)
+{
+    int done = 0;
+
+    ms_html_page_begin(page->out);
+    while (done < page->count && put_report(page, done) == 0)
+        done++;
+    if (done < page->count)
+        return -1;
+    if (ms_html_page_end(page->out, page->index) == 0)
+        return 0;
+    ms_cli_error("no memory for the page");
+    return -1;
+}
+
+static int put_page(FILE *out, char **paths, int count, bool all_frames)
+{
+    struct page page = {
+        out,          paths,        count, all_frames, calloc((size_t)count, sizeof(struct ms_report)),
+        json_array(), json_object()};
+    int status = -1;
+
+    if (!page.kept || !page.index || !page.least)
+        ms_cli_error("no memory for the page");
+    else if (ms_suppress_load() == 0 && ask_all(&page) == 0)
+        status = put_all(&page);
+    free(page.kept);
+    json_decref(page.index);
+    json_decref(page.least);
+    return status;
+}
+
+int ms_cmd_html(int argc, char **argv)
+{
+    struct ms_cli_stacks options = {.all_frames = false};
+    int first = ms_cli_parse(argc, argv, false, take, &options);
+    FILE *out;
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (first == argc) {
+        ms_cli_error("no report given; usage: memshim html REPORT... -o PAGE.html");
+        return MS_EXIT_USAGE;
+    }
+    if (!options.printing.output && isatty(STDOUT_FILENO)) {
+        ms_cli_error("a page is nothing for a terminal; give -o PAGE.html");
+        return MS_EXIT_USAGE;
+    }
+    out = ms_cli_open_output(options.printing.output, options.printing.force);
+    if (!out)
+        return MS_EXIT_USAGE;
+    if (put_page(out, argv + first, argc - first, options.all_frames) == 0)
+        return ms_cli_close_output(out);
+    ms_cli_discard_output(out);
+    return MS_EXIT_USAGE;
+}

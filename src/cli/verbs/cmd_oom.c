@@ -1,0 +1,247 @@
+/* cmd_oom.c - memshim oom: each time there was no memory: why, who held it, and what would have made it fit.
+ *
+ * Floor 5. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "cli/screens/multi_report.h"
+#include "cli/screens/summary.h"
+#include "record/footprint/pools.h"
+#include "report/text/text.h"
+#include "report/analyse/view.h"
+
+enum { STACK_SHOWN = 12, HOLDER_SHOWN = 4 };
+
+struct oom_options {
+    struct ms_cli_printing printing;
+    long top;
+};
+
+static int take(void *arg, int id, const char *value)
+{
+    struct oom_options *options = arg;
+
+    if (ms_cli_take_printing(&options->printing, id, value))
+        return 0;
+    return ms_cli_number("--top", value, 0, 1000000, &options->top);
+}
+
+static int open_oom(const struct ms_report *report, const void *options, void *view_p)
+{
+    (void)options;
+    *(json_t **)view_p = ms_report_array(report->root, "oom");
+    return 0;
+}
+
+static void close_oom(void *view)
+{
+    (void)view;
+}
+
+static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+{
+    figures[0] = (json_int_t)json_array_size(*(json_t *const *)view);
+}
+
+static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
+                           const void *options)
+{
+    json_t *rows = json_array(), *row, *object;
+    size_t i;
+
+    (void)options;
+    json_array_foreach (*(json_t *const *)view, i, row) {
+        json_t *copy = json_copy(row);
+
+        if (!json_is_object(row)) {
+            json_decref(copy);
+            continue;
+        }
+        ms_cli_set_stack(copy, report, ms_report_int(row, "stack"));
+        json_array_append_new(rows, copy);
+    }
+    object = json_pack("{s:s, s:o}", "file", path, "oom", rows);
+    ms_cli_set_view(object, report);
+    return object;
+}
+
+/* "64.0 MiB of cudaMalloc, in main at app.c:7" */
+static void print_held(FILE *out, const struct ms_report *report, const json_t *held)
+{
+    json_t *site = ms_report_site(report, ms_report_int(held, "site"));
+
+    fprintf(out, "%s by ", ms_text_size(ms_report_int(held, "bytes")).text);
+    ms_text_put(out, ms_cli_site_api(site));
+    ms_text_put_own(out, report, ms_report_int(site, "stack"));
+}
+
+/* A report of before kinds were told has the pool's. */
+static enum ms_asked_group group_of(const json_t *row)
+{
+    static const struct {
+        const char *word;
+        enum ms_asked_group group;
+    } kinds[] = {
+#define MS_ASKED_ROW(kind, word, group, told) {word, MS_ASKED_OF_##group},
+#include "record/live/oom.def"
+    };
+    const char *kind = ms_report_text(row, "kind");
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(kinds); i++)
+        if (!strcmp(kind, kinds[i].word))
+            return kinds[i].group;
+    return MS_ASKED_OF_POOL;
+}
+
+static const char *why(const json_t *row)
+{
+    static const char *const causes[] = {
+#define MS_OOM_CAUSE_ROW(cause, word) [MS_OOM_##cause] = word,
+#include "record/live/oom.def"
+    };
+    static const struct {
+        enum ms_asked_group group;
+        enum ms_oom_cause cause;
+        const char *fragmentation, *why;
+    } words[] = {
+#define MS_OOM_WHY(group, cause, word, why) {MS_ASKED_OF_##group, MS_OOM_##cause, word, why},
+#include "record/live/oom.def"
+    };
+    const char *cause = ms_report_text(row, "cause"), *fragmentation = ms_report_text(row, "fragmentation");
+    enum ms_asked_group group = group_of(row);
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(words); i++)
+        if (words[i].group == group && !strcmp(cause, causes[words[i].cause]) &&
+            (!*words[i].fragmentation || !strcmp(fragmentation, words[i].fragmentation)))
+            return words[i].why;
+    return "not known";
+}
+
+/* As people write it: "256M", and of bytes that are not whole so many of the next larger one, which fits as
+ * well. */
+static void put_setting(FILE *out, const char *value)
+{
+    static const char units[] = "KMG";
+    uint64_t bytes = strtoull(value, NULL, 10), unit = 1;
+    size_t i = 0;
+
+    if (!*value || value[strspn(value, "0123456789")] || bytes < 1024) {
+        ms_text_put(out, value);
+        return;
+    }
+    while (i < sizeof(units) - 1 && (bytes % (unit << 10) == 0 || (unit << 10) <= 1 << 20)) {
+        unit <<= 10;
+        i++;
+    }
+    fprintf(out, "%" PRIu64 "%c", bytes / unit + (bytes % unit != 0), units[i - 1]);
+}
+
+static void print_fit(FILE *out, const struct ms_report *report, const json_t *fit)
+{
+    const char *how = ms_report_text(fit, "how");
+    json_t *held;
+    size_t i;
+
+    if (!strcmp(how, "wait")) {
+        fputs("    waiting for the device before asking\n", out);
+    } else if (!strcmp(how, "policy")) {
+        fputs("    ", out);
+        ms_text_put(out, ms_report_text(fit, "name"));
+        fputc('=', out);
+        put_setting(out, ms_report_text(fit, "value"));
+        fputs(strcmp(ms_report_text(fit, "name"), "MEMSHIM_BACKING") ? "\n"
+                                                                     : ", for more calls to the driver\n",
+              out);
+    } else if (!strcmp(how, "ask_for_less")) {
+        fprintf(out, "    asking for no more than %s\n", ms_text_size(ms_report_int(fit, "bytes")).text);
+    } else if (!strcmp(how, "free")) {
+        fprintf(out, "    freeing %s:\n", ms_text_size(ms_report_int(fit, "bytes")).text);
+        json_array_foreach (ms_report_array(fit, "sites"), i, held) {
+            fputs("      ", out);
+            print_held(out, report, held);
+            fputc('\n', out);
+        }
+    }
+}
+
+static void print_holders(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+{
+    json_t *held;
+    size_t i;
+
+    if (json_array_size(ms_report_array(row, "owners")))
+        fputs("  it was held by", out);
+    json_array_foreach (ms_report_array(row, "owners"), i, held) {
+        fprintf(out, "%s ", i ? "," : "");
+        ms_text_put(out, ms_report_text(held, "owner"));
+        fprintf(out, " (%s)", ms_text_size(ms_report_int(held, "bytes")).text);
+    }
+    fputs(i ? "\n" : "", out);
+    json_array_foreach (ms_report_array(row, "top_sites"), i, held) {
+        if (i >= top)
+            break;
+        fputs("    ", out);
+        print_held(out, report, held);
+        fputc('\n', out);
+        ms_text_stack(out, report,
+                      ms_report_int(ms_report_site(report, ms_report_int(held, "site")), "stack"), "        ",
+                      HOLDER_SHOWN);
+    }
+}
+
+static void print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+{
+    const char *phase = ms_report_text(json_object_get(row, "phase"), "name");
+    json_t *fits = ms_report_array(row, "would_fit"), *fit;
+    size_t i;
+
+    ms_summary_print_refused(out, row);
+    if (*phase) {
+        fputs(", in phase ", out);
+        ms_text_put(out, phase);
+    }
+    ms_text_put_own(out, report, ms_report_int(row, "stack"));
+    fputc('\n', out);
+    ms_text_callers(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
+    fprintf(out, "  why: %s\n  %s were allocated", why(row), ms_text_size(ms_report_int(row, "live")).text);
+    if (ms_report_int(row, "reserved"))
+        fprintf(out, ", %s reserved for the pool", ms_text_size(ms_report_int(row, "reserved")).text);
+    fprintf(out, ", the largest free piece %s\n", ms_text_size(ms_report_int(row, "largest_free")).text);
+    if (json_array_size(fits))
+        fputs("  each of these would have made it fit:\n", out);
+    json_array_foreach (fits, i, fit)
+        print_fit(out, report, fit);
+    print_holders(out, report, row, top);
+}
+
+static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+{
+    json_t *rows = *(json_t *const *)view, *row;
+    size_t i;
+
+    ms_view_print(out, report, "");
+    if (!json_array_size(rows))
+        fputs("there always was memory\n", out);
+    json_array_foreach (rows, i, row) {
+        fputs(i ? "\n" : "", out);
+        print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
+    }
+}
+
+int ms_cmd_oom(int argc, char **argv)
+{
+    static const struct ms_many_verb verb = {.view_bytes = sizeof(json_t *),
+                                             .open = open_oom,
+                                             .close = close_oom,
+                                             .figures = sum_up,
+                                             .json = report_json,
+                                             .columns = {{"refused", true}},
+                                             .after_path = ":\n",
+                                             .text = print_text};
+    struct oom_options options = {.top = 5};
+
+    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+}

@@ -1,0 +1,98 @@
+/* cmd_snapshot.c - memshim snapshot: the report of a process that goes on.
+ *
+ * Floor 5. All of it comes out of the process's ledger, which is only read: the process gets no signal, is
+ * not stopped, and notices nothing. Its ledger and its trace stay as they are. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options/options.h"
+#include "cli/cli.h"
+#include "cli/live/ledgers.h"
+
+struct snapshot_options {
+    struct ms_cli_printing printing;
+    char *path; /* of the ledger */
+    size_t count;
+};
+
+static int take(void *arg, int id, const char *value)
+{
+    struct snapshot_options *options = arg;
+
+    return ms_cli_take_printing(&options->printing, id, value) ? 0 : -1;
+}
+
+static void note(void *arg, const char *path)
+{
+    struct snapshot_options *options = arg;
+
+    options->count++;
+    if (!options->path)
+        options->path = strdup(path);
+}
+
+static int write_report(const struct snapshot_options *options, const struct ms_cli_ledger *ledger, long pid)
+{
+    char usual[64];
+    const char *output = options->printing.output;
+    FILE *out;
+    int status;
+
+    snprintf(usual, sizeof(usual), "memshim.%ld.snapshot.json", pid);
+    output = output ? output : usual;
+    out = ms_cli_open_output(output, options->printing.force);
+    status = out ? ms_ledgers_write(ledger, out, output) : MS_EXIT_USAGE;
+    if (status == MS_EXIT_OK && strcmp(output, "-") != 0)
+        ms_cli_note("process %ld goes on; next: memshim summary %s", pid, output);
+    return status;
+}
+
+static int take_snapshot(const struct snapshot_options *options, long pid)
+{
+    struct ms_cli_ledger ledger;
+    int status;
+
+    if (ms_ledgers_open(options->path, &ledger) < 0)
+        return MS_EXIT_USAGE;
+    if (!ledger.own) { /* another may have been put there */
+        ms_cli_error("%s is not this user's", options->path);
+        status = MS_EXIT_USAGE;
+    } else if (ledger.alive == MS_ALIVE_NO) {
+        ms_cli_error("process %ld has ended; memshim recover %s writes its report", pid, options->path);
+        status = MS_EXIT_USAGE;
+    } else {
+        status = write_report(options, &ledger, pid);
+    }
+    ms_ledgers_close(&ledger);
+    return status;
+}
+
+int ms_cmd_snapshot(int argc, char **argv)
+{
+    struct snapshot_options options = {.path = NULL};
+    int first = ms_cli_parse(argc, argv, false, take, &options), status = MS_EXIT_USAGE;
+    long pid;
+
+    if (first < 0)
+        return ms_cli_parse_status(first);
+    if (argc - first != 1) {
+        ms_cli_error("takes one process, got %d; usage: memshim snapshot [OPTION...] PID", argc - first);
+        return MS_EXIT_USAGE;
+    }
+    if (ms_cli_number("process", argv[first], 1, INT_MAX, &pid) < 0)
+        return MS_EXIT_USAGE;
+    ms_options_load(environ, NULL, NULL);
+    ms_ledgers_anywhere((pid_t)pid, note, &options);
+    if (options.count > 1)
+        ms_cli_error("process %ld has %zu ledgers; memshim recover takes one of them by its name", pid,
+                     options.count);
+    else if (!options.path)
+        ms_cli_error("process %ld has no ledger of yours in %s%s", pid, ms_ledgers_places(),
+                     ms_ledgers_others());
+    else
+        status = take_snapshot(&options, pid);
+    free(options.path);
+    return status;
+}

@@ -1,0 +1,91 @@
+/* fence_streams.c - fences where there can be no event over the context: an event in each stream.
+ *
+ * So it is where the driver has no such event; and from the moment when somebody called a function that may
+ * begin a capture which nobody tells of (hooks/lookup/unknown.h), since an event over the context destroys
+ * captures that are open in it. An event in a stream does not: in one that captures it is taken in. So the
+ * streams are asked first, and nothing is recorded while one of them captures; an event that was taken in all
+ * the same covers nothing (clock/timeline.c). The legacy stream's event follows all blocking streams, a
+ * thread's own among them (CUDA driver API, "Stream synchronization behavior"); streams are known from their
+ * creation on, whatever the fences are.
+ *
+ * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be
+ * no better, and what was freed stays pending until the program itself waits for the context. All under the
+ * fence's lock. */
+#include "config.h"
+
+#include "pool/stream/stream_arena.h"
+
+/* An event in it follows all work of blocking streams. */
+#define DEFAULT_STREAM ((CUstream)0x1)
+
+bool ms_fence_by_streams(const struct ms_heap *heap)
+{
+    return !heap->gpu->ctx_record_event || MS_UNLIKELY(ms_captures_are_unseen());
+}
+
+static bool any_captures(const struct ms_heap *heap)
+{
+    const struct ms_stream *stream = NULL;
+    while ((stream = ms_stream_next_in(heap->context, stream)) != NULL) {
+        if (ms_gpu_captures(heap->gpu, ms_stream_handle(stream)))
+            return true;
+    }
+    return ms_gpu_captures(heap->gpu, DEFAULT_STREAM);
+}
+
+int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
+{
+    struct ms_fence *fence = &heap->fence;
+    const struct ms_stream *stream = NULL;
+    bool unseen = ms_captures_are_unseen();
+    struct ms_context_scope visit;
+    int status = CUDA_SUCCESS;
+    ms_context_scope_begin(&visit, heap->gpu, heap->context);
+    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
+        (unseen && (fence->orphaned > ms_fence_timeline_covered(&fence->time) || any_captures(heap))))
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)
+        status = ms_fence_mark(heap, ms_stream_handle(stream), 0);
+    if (status == CUDA_SUCCESS && unseen && ms_gpu_captures(heap->gpu, DEFAULT_STREAM))
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (status == CUDA_SUCCESS)
+        status = ms_fence_mark(heap, DEFAULT_STREAM, upto);
+    ms_context_scope_end(&visit);
+    return status;
+}
+
+void ms_pool_unreachable(uint64_t context)
+{
+    struct ms_heap *heap = ms_heap_known(context);
+    if (heap)
+        atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_relaxed);
+}
+
+CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which)
+{
+    struct ms_fence *fence = &heap->fence;
+    CUstream stream = NULL;
+    if (!fence->own[which] && heap->gpu->stream_create &&
+        heap->gpu->stream_create(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS)
+        fence->own[which] = stream;
+    return fence->own[which];
+}
+
+static bool serves(const struct ms_heap *heap)
+{
+    return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
+}
+
+/* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams
+ * cannot be reached there is none, for no epoch closes. */
+void ms_fence_stream_ends(uint64_t context, CUstream stream)
+{
+    struct ms_heap *heap = ms_heap_of(context);
+    if (!heap || !serves(heap))
+        return;
+    if (!ms_fence_by_streams(heap)) /* what it leaves behind an event over the context covers */
+        heap->fence.orphaned = atomic_load_explicit(&heap->fence.time.now, memory_order_relaxed);
+    else if (!atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed) &&
+             ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)
+        ms_pool_unreachable(context);
+}

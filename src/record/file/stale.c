@@ -1,0 +1,173 @@
+/* stale.c - see stale.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/options/options.h"
+#include "base/run_list.h"
+#include "record/ipc/ipc_exports.h"
+#include "record/file/stale.h"
+
+enum { STALE_MAX = 1024, ENTRIES_MAX = 16384, PART_OF_SYSTEM = 10, NS = 1000000000 };
+#define DAY_NS (86400 * (uint64_t)NS)
+
+/* As getdents64 has it. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+static struct ms_stale found[STALE_MAX];
+static unsigned count;
+
+static uint64_t now_unix_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
+}
+
+/* The state and the start of a process's first thread; 0 if they cannot be read. */
+static char read_stat(int pid, uint64_t *start_p)
+{
+    static char text[1024];
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *name_end = strrchr(text, ')'), *field = name_end;
+    for (int i = 2; i < 22 && field; i++)
+        field = strchr(field + 1, ' ');
+    *start_p = field ? strtoull(field, NULL, 10) : 0;
+    return field && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+/* Certainly so. Whose first thread has ended may have others. */
+static bool has_ended(const struct ms_process *process)
+{
+    struct stat space;
+    uint64_t start;
+    if (process->pid <= 0 || stat("/proc/self/ns/pid", &space) != 0 ||
+        (uint64_t)space.st_ino != process->pid_space)
+        return false;
+    if (syscall(SYS_tgkill, process->pid, process->pid, 0) != 0 && errno == ESRCH)
+        return true;
+    return read_stat(process->pid, &start) != 0 && start && process->start_ticks &&
+           start != process->start_ticks;
+}
+
+/* When something happened in it last. A file that is mapped need not show that by its time. */
+static uint64_t last_unix_ns(const struct ms_process *process, const struct stat *status)
+{
+    uint64_t last = (uint64_t)status->st_mtim.tv_sec * NS + (uint64_t)status->st_mtim.tv_nsec;
+    uint64_t ran = atomic_load(&process->latest_ns), end = atomic_load(&process->end_ns);
+    ran = process->start_unix_ns + (end > ran ? end : ran);
+    return ran > last ? ran : last;
+}
+
+static bool is_ledger(const char *name)
+{
+    size_t length = strlen(name);
+    return length < MS_JOURNAL_NAME_BYTES && length > strlen("memshim-.ledger") &&
+           !memcmp(name, "memshim-", strlen("memshim-")) &&
+           !strcmp(name + length - strlen(".ledger"), ".ledger");
+}
+
+static void look_at(int directory_fd, const char *name, uint64_t now_ns)
+{
+    static struct ms_process process; /* as all here for one caller at a time, whose stack may be small */
+    struct stat status;
+    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (count < STALE_MAX && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == geteuid() && ms_ledger_file_process(fd, &process) && has_ended(&process)) {
+        struct ms_stale *stale = &found[count++];
+        uint64_t last_ns = last_unix_ns(&process, &status);
+        strcpy(stale->name, name);
+        stale->pid = process.pid;
+        stale->bytes = (uint64_t)status.st_blocks * 512;
+        stale->age_ns = last_ns < now_ns ? now_ns - last_ns : 0;
+        stale->goes = process.run_id && stale->age_ns < DAY_NS && ms_run_list_is_there(process.run_id);
+        if (stale->goes) /* it is being waited for */
+            count--;
+    }
+    close(fd);
+}
+
+static void collect(int directory_fd)
+{
+    static _Alignas(struct entry) char buffer[16384];
+    uint64_t now_ns = now_unix_ns();
+    unsigned seen = 0;
+    long got;
+    count = 0;
+    while (seen < ENTRIES_MAX && (got = syscall(SYS_getdents64, directory_fd, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < got; seen++) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            if (is_ledger(entry->name))
+                look_at(directory_fd, entry->name, now_ns);
+            at += entry->bytes;
+        }
+    }
+}
+
+/* The oldest first. */
+static void sort(void)
+{
+    for (unsigned i = 1; i < count; i++) {
+        struct ms_stale stale = found[i];
+        unsigned k = i;
+        for (; k > 0 && found[k - 1].age_ns < stale.age_ns; k--)
+            found[k] = found[k - 1];
+        found[k] = stale;
+    }
+}
+
+static void choose(int directory_fd)
+{
+    uint64_t keep_ns = (uint64_t)ms_option_int(MS_OPT_DIR_KEEP) * NS, most = UINT64_MAX, sum = 0;
+    struct statfs system;
+    if (fstatfs(directory_fd, &system) == 0 && system.f_blocks)
+        most = (uint64_t)system.f_blocks * (uint64_t)system.f_bsize / PART_OF_SYSTEM;
+    for (unsigned i = count; i-- > 0;) {
+        sum += found[i].bytes;
+        found[i].goes = sum > most || found[i].age_ns >= keep_ns;
+    }
+}
+
+void ms_stale_clean(int directory_fd, bool dry, void (*visit)(void *arg, const struct ms_stale *stale),
+                    void *arg)
+{
+    int saved_errno = errno;
+    int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        collect(fd);
+        sort();
+        choose(fd);
+        for (unsigned i = 0; i < count; i++) {
+            if (found[i].goes && !dry)
+                unlinkat(fd, found[i].name, 0);
+            if (visit)
+                visit(arg, &found[i]);
+        }
+        close(fd);
+    }
+    errno = saved_errno;
+}

@@ -1,0 +1,153 @@
+/* pools.h - what the record holds of memshim's own pool: figures of each device and the segments that the
+ * vendor gave; and who can tell what lies in them.
+ *
+ * Floor 2. Told by the hooks, which hear it from the pool; rare calls (the pool speaks up where it called the
+ * vendor). No malloc, no vendor call; one short lock. The rows lie in tables of base/store/store.h:
+ * docs/ledger-format.md. */
+#ifndef MS_RECORD_FOOTPRINT_POOLS_H
+#define MS_RECORD_FOOTPRINT_POOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MS_TIERS = 3 }; /* slab, run, single */
+
+/** Every byte that the vendor gave has one of these states; they add up to it. */
+struct ms_parts {
+    uint64_t requested, rounding, pending, cached, stranded, pinned;
+};
+
+struct ms_pool_record {
+    uint64_t reserved_bytes, peak_reserved_bytes;
+    struct ms_parts parts, peak_parts;
+    uint64_t tier_hits[MS_TIERS], misses, limbo_waits, trims;
+    uint64_t vendor_allocs, vendor_frees, fences;
+    uint64_t vendor_ns; /* that the allocations of the vendor's took */
+    uint64_t served_allocs, served_frees;
+    uint64_t largest_free_bytes;
+};
+
+struct ms_segment_record {
+    uint64_t address, bytes, context;
+    int16_t device;
+    uint8_t tier;
+    bool pinned;
+    bool vmm; /* handles mapped side by side, not one allocation of the vendor's */
+};
+
+/** A piece of a segment. */
+enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_PENDING, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
+struct ms_piece_record {
+    uint64_t offset, bytes, requested;
+    uint32_t record_id; /* of ms_ledger_serve, 0 for none */
+    uint8_t state;
+};
+
+/** What was asked for when there was no memory; and of what that is made. */
+enum ms_asked {
+    MS_ASKED_UNKNOWN,
+#define MS_ASKED_ROW(kind, word, group, told) MS_ASKED_##kind,
+#include "record/live/oom.def"
+    MS_ASKED_KINDS
+};
+enum ms_asked_group {
+    MS_ASKED_OF_POOL,
+    MS_ASKED_OF_DEVICE,
+    MS_ASKED_OF_GRAPH,
+    MS_ASKED_OF_DRIVER,
+    MS_ASKED_OF_MANAGED,
+    MS_ASKED_OF_HOST,
+    MS_ASKED_OF_ADDRESSES
+};
+/** What a kind of memory (enum ms_kind) is to whoever asks for it. */
+static inline enum ms_asked ms_asked_of_kind(unsigned kind)
+{
+    return (enum ms_asked)(MS_ASKED_DEVICE + kind);
+}
+/** Why there was no memory. */
+enum ms_oom_cause {
+    MS_OOM_UNKNOWN,
+#define MS_OOM_CAUSE_ROW(cause, word) MS_OOM_##cause,
+#include "record/live/oom.def"
+    MS_OOM_CAUSES
+};
+/** ... and where the cause is fragmentation, of which kind. */
+enum ms_oom_fragmentation {
+    MS_OOM_WHOLE,       /* none */
+    MS_OOM_INTERLEAVED, /* what is free lies between live blocks */
+    MS_OOM_SEGMENTS,    /* enough is vacant, in several pieces */
+    MS_OOM_STREAMS,     /* enough is free, for other streams */
+    MS_OOM_FRAGMENTATIONS
+};
+/** A variable with which the request would have been answered. */
+enum ms_oom_policy {
+    MS_OOM_NO_POLICY,
+    MS_OOM_RAISE_LIMIT,
+    MS_OOM_USE_VMM,
+    MS_OOM_NO_PREALLOC,
+    MS_OOM_POLICIES
+};
+/** What would have made it fit: each for itself, as far as it is there. */
+struct ms_oom_fit {
+    uint64_t free_bytes; /* so much more, freed before; 0 where that would not have done */
+    uint64_t value;      /* of the policy */
+    uint64_t most_bytes; /* so much could be had as it was; 0: not that */
+    uint8_t policy;      /* enum ms_oom_policy */
+    bool wait;           /* for what is under way on the device */
+};
+struct ms_oom_view {
+    enum ms_asked asked;
+    enum ms_oom_cause cause;
+    enum ms_oom_fragmentation fragmentation;
+    uint64_t reserved, largest_free, pending;
+    uint64_t free, total;                    /* of the device, by the driver; 0 where it was not asked */
+    uint64_t taken;                          /* by the driver, for contexts and modules */
+    uint64_t followed;                       /* live blocks that the vendor made, but for managed ones */
+    uint64_t driver_rounding, driver_cached; /* balance.h */
+    bool is_inferred;                        /* these are */
+    bool is_one_moment;                      /* these, and what the driver said */
+    struct ms_parts parts;
+    struct ms_oom_fit fit;
+};
+
+/** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and
+ * the driver's. */
+struct ms_stream_arena_record {
+    uint64_t pool, stream;
+    uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;
+    uint64_t hits[MS_TIERS], misses, limbo_waits, trims;
+    uint64_t crossed, stolen; /* frees on other streams, blocks of other streams' memory */
+    uint64_t waited;          /* blocks that the stream has to wait for on the device */
+    uint64_t hoarded_bytes;   /* lay idle with it while other streams were given as much anew */
+    int16_t device;
+    bool by_program, ended; /* the pool is no device's default one; the stream is gone */
+    bool former;            /* a sum over streams of pools that were destroyed */
+};
+/** The i-th of them. */
+void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
+
+/** The device's figures are these now. */
+void ms_ledger_pool(int device, const struct ms_pool_record *record);
+void ms_ledger_segment_added(const struct ms_segment_record *segment);
+void ms_ledger_segment_removed(uint64_t address);
+
+/** Who can say how the pool is at one moment; the record's own rows are as old as what it was told last. */
+struct ms_pool_source {
+    /** Nothing in the pool changes from now on until `go`, of the same thread; false, and nothing has
+     * happened, if that cannot be had in about `timeout_ms`: somebody holds a lock, perhaps this very thread
+     * below a signal handler. */
+    bool (*stop)(unsigned timeout_ms);
+    /** In between, with the record locked as well: call the functions below, no others of the record's that
+     * take a lock. `tell_pieces` is called twice and says the same; the pieces of a segment come together, in
+     * the order of their offsets, and cover it. */
+    void (*tell_figures)(void);
+    void (*tell_pieces)(void);
+    void (*go)(void);
+};
+/** NULL: nobody (any more). Stays the caller's and must live on. */
+void ms_ledger_set_pool_source(const struct ms_pool_source *source);
+void ms_ledger_tell_pool(int device, const struct ms_pool_record *record);
+void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
+void ms_ledger_tell_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
+
+#endif

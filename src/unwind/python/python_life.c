@@ -1,0 +1,46 @@
+/* python_life.c - noting when the main interpreter ends.
+ *
+ * Floor 1. No lock, no allocation. Py_AtExit puts a function into an array of the interpreter's, of which it
+ * has room for 32; where there is none left the life stays unknown, and more is compared (python_same.c). */
+#include "config.h"
+
+#include "base/compiler.h"
+#include "unwind/python/python_life.h"
+
+_Atomic uint64_t ms_python_life;
+_Atomic uintptr_t ms_python_life_main;
+
+/* The interpreter (its generation) whose end is told; 0 for none. */
+static _Atomic uint64_t watched;
+static _Atomic uint64_t lives;
+
+/* Called by the interpreter, in the thread that finalises it, when its objects are gone. */
+static void end(void)
+{
+    atomic_store_explicit(&ms_python_life, 0, memory_order_release);
+    atomic_store_explicit(&watched, 0, memory_order_release);
+}
+
+static MS_NOINLINE void watch(const struct ms_python_interpreter *interpreter, uint64_t before)
+{
+    const struct ms_python_symbols *symbols = &interpreter->symbols;
+    if (!atomic_compare_exchange_strong_explicit(&watched, &before, interpreter->generation,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&ms_python_life, 0, memory_order_release);
+    uintptr_t main = (uintptr_t)symbols->main();
+    if (!main || symbols->at_exit(end) != 0)
+        return;
+    atomic_store_explicit(&ms_python_life_main, main, memory_order_release);
+    atomic_store_explicit(&ms_python_life, atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
+void ms_python_life_watch(const struct ms_python_interpreter *interpreter)
+{
+    uint64_t generation = atomic_load_explicit(&watched, memory_order_acquire);
+    if (MS_LIKELY(generation == interpreter->generation) || !interpreter->layout.state_interp ||
+        !interpreter->layout.code_version || !interpreter->symbols.main || !interpreter->symbols.at_exit)
+        return;
+    watch(interpreter, generation);
+}

@@ -1,0 +1,221 @@
+/* hip.c - the questions of gpu.h, put to a HIP runtime (libamdhip64.so.5, .6, .7).
+ *
+ * HIP has devices and no contexts of which memory is part: a device's memory lives until the device is reset.
+ * So the context of gpu.h is a device of one library, and its handle the address of a place in a table here.
+ * Statuses have CUDA's numbers (hip_runtime_api.h, hipError_t), and most functions that gpu.h wants are the
+ * same to the last argument.
+ *
+ * Before 7 each call, ours too, leaves its status as the thread's last error, success included; from 7 on an
+ * error stays until it is asked for (ROCm 7.0 release notes). What a program would have found there is put
+ * back: by a call that fails in the same way.
+ *
+ * Owns that table: places are taken once for each library, without a lock, and never given back. */
+#include "vendor/hip.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/thread/guard.h"
+#include "vendor/context_scope.h"
+
+#define LIBRARIES 8
+#define PUSHED    8
+
+/* gpu->own */
+enum { GET_DEVICE, SET_DEVICE, PLACES, PEEK_ERROR, GET_ERROR, MALLOC, IS_6 };
+
+static struct places {
+    _Atomic uintptr_t library; /* its hipGetDevice */
+    hipError_t (*get_device)(int *);
+    hipError_t (*set_device)(int);
+    char device[MS_DEVICES_HIP];
+} libraries[LIBRARIES];
+
+/* Devices that were current before ours were pushed: with us no two pushes are ever left open for long. */
+static MS_TLS struct {
+    int16_t device[PUSHED];
+    uint8_t library[PUSHED]; /* by which it is made current again, + 1; 0: it was */
+    uint8_t count;
+} before;
+
+/* Two libraries in one process have memory of their own, also on the same device. */
+static struct places *places_of(uintptr_t library)
+{
+    for (unsigned i = 0; library && i < LIBRARIES; i++) {
+        uintptr_t nobody = 0;
+        if (atomic_load(&libraries[i].library) == library ||
+            atomic_compare_exchange_strong(&libraries[i].library, &nobody, library) || nobody == library)
+            return &libraries[i];
+    }
+    return NULL;
+}
+
+static struct places *holder_of(uint64_t context, int *index_p)
+{
+    for (unsigned i = 0; i < LIBRARIES; i++) {
+        uint64_t offset = context - (uintptr_t)libraries[i].device;
+        if (offset < MS_DEVICES_HIP) {
+            *index_p = (int)offset;
+            return &libraries[i];
+        }
+    }
+    return NULL;
+}
+
+/* The device takes the thread for as long as the push lasts. */
+static CUresult push(CUcontext context)
+{
+    int index, now = -1;
+    struct places *places = holder_of((uintptr_t)context, &index);
+
+    if (!places || before.count == PUSHED || places->get_device(&now) != hipSuccess)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (now != index && places->set_device(index) != hipSuccess)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    before.device[before.count] = (int16_t)now;
+    before.library[before.count++] = now != index ? (uint8_t)(places - libraries + 1) : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *unused)
+{
+    (void)unused;
+    if (!before.count)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    unsigned last = --before.count;
+    return before.library[last]
+               ? (CUresult)libraries[before.library[last] - 1].set_device(before.device[last])
+               : CUDA_SUCCESS;
+}
+
+static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "hipMalloc");
+    gpu->mem_free = (__typeof__(gpu->mem_free))find(arg, "hipFree");
+    gpu->mem_get_info = (__typeof__(gpu->mem_get_info))find(arg, "hipMemGetInfo");
+    gpu->memset_d8_async = (__typeof__(gpu->memset_d8_async))find(arg, "hipMemsetD8Async");
+    gpu->event_create = (__typeof__(gpu->event_create))find(arg, "hipEventCreateWithFlags");
+    gpu->event_destroy = (__typeof__(gpu->event_destroy))find(arg, "hipEventDestroy");
+    gpu->event_query = (__typeof__(gpu->event_query))find(arg, "hipEventQuery");
+    gpu->event_record = (__typeof__(gpu->event_record))find(arg, "hipEventRecord");
+    gpu->stream_create = (__typeof__(gpu->stream_create))find(arg, "hipStreamCreateWithFlags");
+    gpu->stream_query = (__typeof__(gpu->stream_query))find(arg, "hipStreamQuery");
+    gpu->stream_wait_event = (__typeof__(gpu->stream_wait_event))find(arg, "hipStreamWaitEvent");
+    gpu->stream_is_capturing = (__typeof__(gpu->stream_is_capturing))find(arg, "hipStreamIsCapturing");
+    gpu->ctx_synchronize = (__typeof__(gpu->ctx_synchronize))find(arg, "hipDeviceSynchronize");
+    gpu->exchange_capture_mode =
+        (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
+    gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
+    /* What the runtime's own pools have: asked about, never served from. Attributes have CUDA's numbers. */
+    gpu->mem_pool_get_attribute =
+        (__typeof__(gpu->mem_pool_get_attribute))find(arg, "hipMemPoolGetAttribute");
+    gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");
+    gpu->device_get_default_mem_pool =
+        (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
+    /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/pool.md, HIP). */
+    gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
+}
+
+static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->own[GET_DEVICE] = find(arg, "hipGetDevice");
+    gpu->own[SET_DEVICE] = find(arg, "hipSetDevice");
+    gpu->own[PEEK_ERROR] = find(arg, "hipPeekAtLastError");
+    gpu->own[GET_ERROR] = find(arg, "hipGetLastError");
+    gpu->own[MALLOC] = find(arg, "hipMalloc");
+    /* The version, by what came with it: the library must not be asked anything where it is bound. */
+    gpu->own[IS_6] = find(arg, "hipGetDevicePropertiesR0600");
+    gpu->keeps_errors = find(arg, "hipLaunchKernelExC") != 0; /* 7.0 */
+    struct places *places = gpu->own[SET_DEVICE] ? places_of(gpu->own[GET_DEVICE]) : NULL;
+    if (places) {
+        places->get_device = (hipError_t(*)(int *))gpu->own[GET_DEVICE];
+        places->set_device = (hipError_t(*)(int))gpu->own[SET_DEVICE];
+        gpu->ctx_push = push;
+        gpu->ctx_pop = pop;
+    }
+    gpu->own[PLACES] = (uintptr_t)places;
+    gpu->device_get_name = (__typeof__(gpu->device_get_name))find(arg, "hipDeviceGetName");
+    gpu->device_get_uuid = (__typeof__(gpu->device_get_uuid))find(arg, "hipDeviceGetUuid");
+    gpu->device_total_mem = (__typeof__(gpu->device_total_mem))find(arg, "hipDeviceTotalMem");
+    gpu->address_range = (__typeof__(gpu->address_range))find(arg, "hipMemGetAddressRange");
+    gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "hipPointerGetAttribute");
+    bind_memory(gpu, find, arg);
+}
+
+static int current(const struct ms_gpu *gpu, uint64_t *context_p)
+{
+    hipError_t (*get_device)(int *) = (hipError_t(*)(int *))gpu->own[GET_DEVICE];
+    struct places *places = (struct places *)gpu->own[PLACES];
+    int index = -1, device;
+
+    *context_p = 0;
+    if (!get_device || get_device(&index) != hipSuccess)
+        return MS_GPU_NO_DEVICE;
+    device = ms_device_number(MS_MAKER_HIP, index);
+    if (places && device >= 0)
+        *context_p = (uintptr_t)&places->device[index];
+    return device;
+}
+
+uint64_t ms_hip_context(const struct ms_gpu *gpu)
+{
+    uint64_t context = 0;
+
+    if (gpu && gpu->vendor == &ms_gpu_hip)
+        current(gpu, &context);
+    return context;
+}
+
+int ms_hip_device_of(const struct ms_gpu *gpu, const hipMemAllocationProp *prop)
+{
+    const hipMemAllocationProp5 *old = (const hipMemAllocationProp5 *)(const void *)prop;
+    hipMemLocation location;
+
+    if (!prop || !gpu || gpu->vendor != &ms_gpu_hip)
+        return MS_DEVICE_NONE;
+    location = gpu->own[IS_6] ? prop->location : old->location;
+    return location.type == hipMemLocationTypeDevice ? ms_device_number(MS_MAKER_HIP, location.id)
+                                                     : MS_DEVICE_NONE;
+}
+
+uint64_t ms_hip_array_bytes(const hipChannelFormatDesc *desc, uint64_t width, uint64_t height, uint64_t depth,
+                            unsigned levels)
+{
+    unsigned bits = desc ? (unsigned)(desc->x + desc->y + desc->z + desc->w) : 0;
+
+    /* As many channels of a byte as the element has. */
+    return ms_gpu_array_bytes(width, height, depth, CU_AD_FORMAT_UNSIGNED_INT8, bits / 8, levels);
+}
+
+static int error_peek(const struct ms_gpu *gpu)
+{
+    return gpu->own[PEEK_ERROR] ? (int)((hipError_t(*)(void))gpu->own[PEEK_ERROR])() : 0;
+}
+
+/* A status cannot be written there, only be brought about: by asking for memory that is not to be had, or
+ * without a place for the answer, or for a device that there is not. The first could destroy a capture, and
+ * relaxed mode is no help: the call that ends it would cover the status. */
+static void error_set(const struct ms_gpu *gpu, int error)
+{
+    hipError_t (*allocate)(void **, size_t) = (hipError_t(*)(void **, size_t))gpu->own[MALLOC];
+    void *unused;
+
+    if (gpu->own[GET_ERROR])
+        ((hipError_t(*)(void))gpu->own[GET_ERROR])();
+    if (error == hipErrorInvalidValue && gpu->device_get_name)
+        gpu->device_get_name(NULL, 0, 0);
+    else if (error == hipErrorOutOfMemory && allocate && !ms_captures_may_be_open() &&
+             allocate(&unused, SIZE_MAX / 2) == hipSuccess)
+        gpu->mem_free((uintptr_t)unused);
+    else if (error == hipErrorInvalidDevice && gpu->own[SET_DEVICE])
+        ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);
+}
+
+/* The granularity of handles is not asked for: the structure to ask with is another in each version. */
+const struct ms_gpu_vendor ms_gpu_hip = {.maker = MS_MAKER_HIP,
+                                         .bind = bind,
+                                         .current = current,
+                                         .describe = ms_gpu_identify,
+                                         .error_peek = error_peek,
+                                         .error_set = error_set};
