@@ -86,8 +86,8 @@ static uint64_t requested_bytes(const struct ms_call *call, const struct ms_call
     return call->args.bytes ? call->args.bytes : bytes;
 }
 
-static void record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes, int device,
-                   uint64_t context)
+static void dispatch_record(struct ms_call *call, enum ms_space space, uint64_t key, uint64_t bytes,
+                            int device, uint64_t context)
 {
     struct ms_call *outer = ms_thread.outermost;
     const struct ms_call *named = outermost(call);
@@ -121,12 +121,12 @@ void ms_call_record(struct ms_call *call, enum ms_space space, uint64_t key, uin
     uint64_t context;
 
     ms_gpu_current(call->gpu, &context);
-    record(call, space, key, bytes, device, context);
+    dispatch_record(call, space, key, bytes, device, context);
 }
 
 /* Host memory belongs to no device. Memory of a context lies on the context's device; what comes from a pool
  * or from elsewhere may lie on another, and only the driver knows. */
-static int device_of(const struct ms_call *call, uint64_t key, uint64_t *context_p)
+static int dispatch_device_of(const struct ms_call *call, uint64_t key, uint64_t *context_p)
 {
     int device = ms_gpu_current(call->gpu, context_p);
 
@@ -158,7 +158,7 @@ static void after_alloc(struct ms_call *call, int status)
 
     if (status != 0 || (key = read_out(&call->args)) == 0)
         return;
-    int device = device_of(call, key, &context);
+    int device = dispatch_device_of(call, key, &context);
     if (is_of_managed_pool(call, key))
         call->args.kind = MS_KIND_MANAGED;
     if (call->args.kind == MS_KIND_ASYNC)
@@ -169,7 +169,7 @@ static void after_alloc(struct ms_call *call, int status)
             ms_thread.outermost->bytes += call->args.bytes;
         return;
     }
-    record(call, call->args.space, key, block_bytes(&call->args), device, context);
+    dispatch_record(call, call->args.space, key, block_bytes(&call->args), device, context);
 }
 
 /* Memory that was imported from a pool is freed as any other is. */

@@ -54,7 +54,7 @@ static struct ms_lock start_lock = MS_LOCK_INIT(MS_RANK_RESOLVE);
 static _Atomic uint32_t no_owner, owner_without_page = 1;
 _Atomic uint32_t *_Atomic ms_init_owner_word = &no_owner;
 
-static void complain(void *arg, const char *line)
+static void init_complain(void *arg, const char *line)
 {
     (void)arg;
     ms_diagnostic(MS_LOG_WARN, "options", "%s", line);
@@ -77,7 +77,7 @@ struct choice {
     bool chosen;
 };
 
-static void choose(void *arg)
+static void init_choose(void *arg)
 {
     struct choice *choice = arg;
 
@@ -94,7 +94,7 @@ static bool is_chosen_program(void)
     if (!ms_option_text(MS_OPT_INCLUDE)[0] && !ms_option_text(MS_OPT_EXCLUDE)[0])
         return true;
     if ((choice = ms_aux_stack_take())) {
-        ms_aux_stack_call_anyway(choose, choice);
+        ms_aux_stack_call_anyway(init_choose, choice);
         chosen = choice->chosen;
     }
     ms_aux_stack_give(choice);
@@ -175,10 +175,10 @@ static void start_locked(void)
         atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
         return;
     }
-    ms_options_load(secure ? NULL : environ, complain, NULL);
+    ms_options_load(secure ? NULL : environ, init_complain, NULL);
     ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
     if (!ms_option_int(MS_OPT_RUN)) /* memshim run has said it */
-        ms_options_look(complain, NULL);
+        ms_options_look(init_complain, NULL);
     if (secure || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF || !is_chosen_program()) {
         atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
         return;
@@ -218,7 +218,7 @@ static void start_over(void)
     atomic_store(ms_init_owner_word, 1);
 }
 
-static void start(void)
+static void init_start(void)
 {
     struct ms_hook_scope scope;
 
@@ -237,7 +237,7 @@ bool ms_init_active_slowly(void)
     if (MS_UNLIKELY(now == MS_INIT_UNSTARTED)) {
         if (ms_thread.depth > 0) /* a signal handler inside start(): its thread holds the lock */
             return false;
-        start();
+        init_start();
         now = atomic_load_explicit(&ms_init_state, memory_order_acquire);
     }
     if (now != MS_INIT_ACTIVE)

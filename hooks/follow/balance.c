@@ -167,8 +167,8 @@ static void miss_more_held(int device)
 }
 
 /* `visited` as in ms_balance_ask. */
-static void look_at(const struct ms_gpu *gpu, int device, uint64_t context, uint64_t visited, unsigned row,
-                    const void *frame, const void *caller)
+static void balance_look_at(const struct ms_gpu *gpu, int device, uint64_t context, uint64_t visited,
+                            unsigned row, const void *frame, const void *caller)
 {
     struct ms_balance balance;
     uint64_t held;
@@ -204,12 +204,12 @@ void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, 
         return;
     atomic_store_explicit(&ms_balance_due, 0, memory_order_relaxed);
     if ((device = ms_gpu_current(gpu, &context)) >= 0)
-        look_at(gpu, device, context, 0, row, frame, caller);
+        balance_look_at(gpu, device, context, 0, row, frame, caller);
 }
 
 void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context)
 {
-    look_at(gpu, device, context, context, 0, NULL, NULL);
+    balance_look_at(gpu, device, context, context, 0, NULL, NULL);
 }
 
 void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller)
@@ -218,7 +218,7 @@ void ms_balance_waited(const struct ms_gpu *gpu, unsigned row, const void *frame
     int device = gpu ? ms_gpu_current(gpu, &context) : MS_GPU_NO_DEVICE;
 
     if (device >= 0 && atomic_load_explicit(&latest[device], memory_order_relaxed) != held_about(device) + 1)
-        look_at(gpu, device, context, 0, row, frame, caller);
+        balance_look_at(gpu, device, context, 0, row, frame, caller);
 }
 
 static void balance_hooks_reset(void)

@@ -30,18 +30,18 @@ static uint32_t made;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
 static MS_TLS unsigned groups, waiting; /* that the thread is in; what it registered in them */
 
-static struct hold **bucket_of(uint64_t holder, uint64_t handle)
+static struct hold **buffer_holds_bucket_of(uint64_t holder, uint64_t handle)
 {
     return &buckets[((holder >> 4 ^ handle >> 3) * 0x9e3779b97f4a7c15u >> 52) % BUCKETS];
 }
 
-static void put(struct hold **list, struct hold *hold)
+static void buffer_holds_put(struct hold **list, struct hold *hold)
 {
     hold->next = *list;
     *list = hold;
 }
 
-static struct hold *take(struct hold **link)
+static struct hold *buffer_holds_take(struct hold **link)
 {
     struct hold *hold = *link;
 
@@ -57,13 +57,13 @@ static struct hold *take_spare(void)
     if (!spare && made < HOLDS_MAX && (chunk = ms_arena_alloc(CHUNK * sizeof(*chunk))) != NULL) {
         made += CHUNK;
         for (unsigned i = 0; i < CHUNK; i++)
-            put(&spare, &chunk[i]);
+            buffer_holds_put(&spare, &chunk[i]);
     }
-    return spare ? take(&spare) : NULL;
+    return spare ? buffer_holds_take(&spare) : NULL;
 }
 
 /* No lock held: the registration is over. */
-static void end(const struct hold *hold)
+static void buffer_holds_end(const struct hold *hold)
 {
     if (hold->row)
         ms_ledger_invalid_free_undone(hold->row, hold->bytes);
@@ -79,24 +79,26 @@ static void note_hold(const struct hold *hold, bool is_waiting)
     noted = take_spare();
     if (noted) {
         *noted = *hold;
-        put(is_waiting ? &waiting_holds : bucket_of(hold->holder, hold->handle), noted);
+        buffer_holds_put(is_waiting ? &waiting_holds : buffer_holds_bucket_of(hold->holder, hold->handle),
+                         noted);
     }
     ms_unlock(&lock);
     if (noted)
         return;
     if (hold->address)
         ms_external_spend(hold->address); /* nobody will know when it is over */
-    end(hold);
+    buffer_holds_end(hold);
 }
 
 /* Takes out the first of a list that is the holder's: of this handle, or whichever. */
-static bool take_of(struct hold **list, uint64_t holder, const uint64_t *handle, struct hold *hold_p)
+static bool buffer_holds_take_of(struct hold **list, uint64_t holder, const uint64_t *handle,
+                                 struct hold *hold_p)
 {
     for (struct hold **link = list; *link; link = &(*link)->next) {
         if ((*link)->holder != holder || (handle && (*link)->handle != *handle))
             continue;
         *hold_p = **link;
-        put(&spare, take(link));
+        buffer_holds_put(&spare, buffer_holds_take(link));
         return true;
     }
     return false;
@@ -145,8 +147,8 @@ static void group_ended(int status)
         if (status == 0)
             memcpy(&hold->handle, hold->out, sizeof(hold->handle));
         hold->out = NULL;
-        take(link);
-        put(bucket_of(hold->holder, hold->handle), hold);
+        buffer_holds_take(link);
+        buffer_holds_put(buffer_holds_bucket_of(hold->holder, hold->handle), hold);
     }
     ms_unlock(&lock);
     waiting = 0;
@@ -175,10 +177,11 @@ void ms_hold_ended(const struct ms_call *call)
     bool found;
 
     ms_lock(&lock);
-    found = handle && take_of(bucket_of(call->args.given, handle), call->args.given, &handle, &hold);
+    found = handle && buffer_holds_take_of(buffer_holds_bucket_of(call->args.given, handle), call->args.given,
+                                           &handle, &hold);
     ms_unlock(&lock);
     if (found)
-        end(&hold);
+        buffer_holds_end(&hold);
 }
 
 /* One of the holder's, wherever it is. */
@@ -187,9 +190,9 @@ static bool take_any(uint64_t holder, unsigned *bucket_p, struct hold *hold_p)
     bool found;
 
     ms_lock(&lock);
-    found = take_of(&waiting_holds, holder, NULL, hold_p);
+    found = buffer_holds_take_of(&waiting_holds, holder, NULL, hold_p);
     while (!found && *bucket_p < BUCKETS)
-        if (!(found = take_of(&buckets[*bucket_p], holder, NULL, hold_p)))
+        if (!(found = buffer_holds_take_of(&buckets[*bucket_p], holder, NULL, hold_p)))
             ++*bucket_p;
     ms_unlock(&lock);
     return found;
@@ -200,7 +203,7 @@ void ms_holder_ended(uint64_t holder)
     struct hold hold;
 
     for (unsigned bucket = 0; made && take_any(holder, &bucket, &hold);)
-        end(&hold);
+        buffer_holds_end(&hold);
 }
 
 static void holds_reset(void)

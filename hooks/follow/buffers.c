@@ -45,7 +45,7 @@ static bool is_loaded(void *real)
     return found;
 }
 
-static int make(uint64_t bytes, uint64_t *address_p)
+static int buffers_make(uint64_t bytes, uint64_t *address_p)
 {
     alloc_func_t alloc = (alloc_func_t)atomic_load_explicit(&real_alloc, memory_order_relaxed);
     int depth = ms_thread.depth, recording = ms_thread.recording, status;
@@ -61,7 +61,7 @@ static int make(uint64_t bytes, uint64_t *address_p)
 }
 
 /* Where the library was unloaded, its memory is out of reach. */
-static int unmake(uint64_t address)
+static int buffers_unmake(uint64_t address)
 {
     void *real = atomic_load_explicit(&real_free, memory_order_relaxed);
     const struct ms_gpu *gpu = ms_library_driver();
@@ -78,7 +78,7 @@ static int unmake(uint64_t address)
     return status;
 }
 
-static const struct ms_external_source source = {.make = make, .unmake = unmake};
+static const struct ms_external_source source = {.make = buffers_make, .unmake = buffers_unmake};
 
 /* The library's other function lies beside the one that is called. */
 static bool is_our_copy(const struct ms_call *call)
@@ -137,8 +137,8 @@ static const struct ms_gpu *driver(uint64_t *context_p, int *device_p)
     return *context_p && *device_p >= 0 ? gpu : NULL;
 }
 
-static void record(struct ms_call *call, const struct ms_external_request *request,
-                   const struct ms_external_block *given)
+static void buffers_record(struct ms_call *call, const struct ms_external_request *request,
+                           const struct ms_external_block *given)
 {
     const struct ms_block block = {.key = given->address,
                                    .space = MS_SPACE_ADDRESS,
@@ -196,26 +196,26 @@ static int refused(struct ms_call *call, const struct ms_external_request *reque
     return status == MS_EXTERNAL_LIMIT ? FAILED : status;
 }
 
-static void answer(struct ms_call *call, int status)
+static void buffers_answer(struct ms_call *call, int status)
 {
     call->answered = true;
     call->status = status;
 }
 
-static void give(struct ms_call *call, const struct ms_external_request *request)
+static void buffers_give(struct ms_call *call, const struct ms_external_request *request)
 {
     struct ms_external_block given;
     bool made = false;
     int status = 0;
 
     if (!ms_external_take(request, &given) && !(made = ms_external_make(request, &given, &status))) {
-        answer(call, refused(call, request, status));
+        buffers_answer(call, refused(call, request, status));
         return;
     }
     if (!made || !turns_out_plain(call, request, &given))
-        record(call, request, &given);
+        buffers_record(call, request, &given);
     memcpy((void *)(uintptr_t)call->args.out, &given.address, sizeof(given.address));
-    answer(call, 0);
+    buffers_answer(call, 0);
     ms_balance_see(request->gpu, call->row, call->frame, call->caller);
 }
 
@@ -231,7 +231,7 @@ void ms_buffer_alloc_begin(struct ms_call *call)
     ms_call_describe_device(request.gpu, request.device);
     request.granted = granted_bytes(request.gpu, request.device, request.requested);
     if (request.granted && ms_serve_context(request.gpu, request.context, request.device))
-        give(call, &request);
+        buffers_give(call, &request);
 }
 
 /* --- a free --- */
@@ -246,7 +246,7 @@ void ms_buffer_free_begin(struct ms_call *call)
 
     if (verdict == MS_POOL_PASSED)
         return;
-    answer(call, verdict == MS_POOL_REFUSED ? FAILED : 0);
+    buffers_answer(call, verdict == MS_POOL_REFUSED ? FAILED : 0);
     if (verdict == MS_POOL_REFUSED)
         return;
     if (gpu)

@@ -22,7 +22,7 @@ static MS_TLS struct in_group {
     int count, rank, ranks;
 } in_group;
 
-static void name_of(char *name, uint64_t first, int count, int rank, int ranks)
+static void communicators_name_of(char *name, uint64_t first, int count, int rank, int ranks)
 {
     if (count > 1)
         snprintf(name, NAME_BYTES, "%llu to %llu", (unsigned long long)first,
@@ -34,13 +34,13 @@ static void name_of(char *name, uint64_t first, int count, int rank, int ranks)
 }
 
 /* Below the call's stack stands which they are. */
-static void mark(struct ms_call *call, uint64_t first, int count, int rank, int ranks)
+static void communicators_mark(struct ms_call *call, uint64_t first, int count, int rank, int ranks)
 {
     char name[NAME_BYTES];
     uintptr_t mark;
     ms_stack_id id;
 
-    name_of(name, first, count, rank, ranks);
+    communicators_name_of(name, first, count, rank, ranks);
     mark = (uintptr_t)ms_frame_pseudo(MS_PSEUDO_COMMUNICATOR,
                                       first <= NAMED_MAX ? ms_code_intern_text(name) : 0);
     id = ms_stack_intern_below(call->stack, &mark, 1, &id);
@@ -68,7 +68,7 @@ void ms_communicators_begin(struct ms_call *call, int count, int rank, int ranks
     first = atomic_fetch_add_explicit(&made, (uint64_t)count, memory_order_relaxed) + 1;
     if (ms_hold_groups())
         note_in_group(first, count, rank, ranks);
-    mark(call, first, count, rank, ranks);
+    communicators_mark(call, first, count, rank, ranks);
     ms_guard_leave();
 }
 
@@ -82,5 +82,5 @@ void ms_communicators_group_ends(struct ms_call *call)
     /* where another thread has made some in between, their numbers do not say which they are */
     if (was.count && ms_thread.outermost == call && call->stack &&
         was.last - was.first + 1 == (unsigned)was.count)
-        mark(call, was.first, was.count, was.rank, was.ranks);
+        communicators_mark(call, was.first, was.count, was.rank, was.ranks);
 }

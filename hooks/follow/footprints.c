@@ -14,7 +14,7 @@
 #include "record/footprint/footprints.h"
 
 /* Of the context's device; false if the driver cannot say. */
-static bool ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
+static bool footprints_ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
 {
     struct ms_context_scope visit;
     bool known;
@@ -38,14 +38,14 @@ enum { TRIES = 3 };
 
 /* What is free of the device and what of it is this process's, of one moment if that can be had: all that can
  * change between two looks. False if the driver cannot say. */
-static bool look(struct ms_look *look_p, const struct ms_gpu *gpu, uint64_t context)
+static bool footprints_look(struct ms_look *look_p, const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_balance balance = {.asked_ns = 0};
     bool still = false;
 
     for (int i = 0; i < TRIES && !still; i++) {
         look_p->since = ms_balance_stillness(look_p->device);
-        if (!ask(gpu, context, &look_p->left, &look_p->total))
+        if (!footprints_ask(gpu, context, &look_p->left, &look_p->total))
             return false;
         still =
             ms_balance_of(look_p->device, &balance) && ms_balance_was_still(&look_p->since, look_p->device);
@@ -62,13 +62,13 @@ static void look_before(struct ms_call *call, int device)
 
     call->look = (struct ms_look){.device = device};
     if (device >= 0 && ms_gpu_current(call->gpu, &context) == device)
-        call->look.is_known = look(&call->look, call->gpu, context);
+        call->look.is_known = footprints_look(&call->look, call->gpu, context);
 }
 
 /* Whether nothing else of this process can have taken or given back memory of the device between two looks:
  * no call was under way, what is held is the same, and all that was in use was held, or nothing goes back by
  * itself. */
-static bool is_alone(const struct ms_look *before, const struct ms_look *after)
+static bool footprints_is_alone(const struct ms_look *before, const struct ms_look *after)
 {
     bool all_held = before->total - before->left == before->held;
 
@@ -87,7 +87,7 @@ static uint64_t taken_between(const struct ms_look *before, const struct ms_look
     return was > is ? was - is : 0;
 }
 
-static ms_stack_id stack_of(const struct ms_call *call)
+static ms_stack_id footprints_stack_of(const struct ms_call *call)
 {
     const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
 
@@ -96,7 +96,7 @@ static ms_stack_id stack_of(const struct ms_call *call)
 
 /* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, and no
  * more than contexts of the device took that could be told. */
-static void take(struct ms_call *call, enum ms_footprint taker, uint64_t context, uint64_t module)
+static void footprints_take(struct ms_call *call, enum ms_footprint taker, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
     struct ms_look after = {.device = before->device};
@@ -108,10 +108,10 @@ static void take(struct ms_call *call, enum ms_footprint taker, uint64_t context
                                         .thread = ms_thread_id(),
                                         .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
 
-    if (!look(&after, call->gpu, context))
+    if (!footprints_look(&after, call->gpu, context))
         return;
     if (before->is_known) {
-        taking.is_exact = is_alone(before, &after);
+        taking.is_exact = footprints_is_alone(before, &after);
         taking.bytes = taken_between(before, &after);
     } else {
         uint64_t in_use = after.total - after.left;
@@ -120,7 +120,7 @@ static void take(struct ms_call *call, enum ms_footprint taker, uint64_t context
     }
     if (taker == MS_FOOTPRINT_MODULE && !taking.bytes)
         return;
-    taking.stack = stack_of(call);
+    taking.stack = footprints_stack_of(call);
     ms_call_describe_device(call->gpu, before->device);
     ms_ledger_footprint_grew(&taking);
     if (taker == MS_FOOTPRINT_CONTEXT)
@@ -187,7 +187,7 @@ void ms_footprints_primary_begin(struct ms_call *call)
 void ms_footprints_primary_end(struct ms_call *call, uint64_t context)
 {
     if (call->look.device >= 0)
-        take(call, MS_FOOTPRINT_CONTEXT, context, 0);
+        footprints_take(call, MS_FOOTPRINT_CONTEXT, context, 0);
 }
 
 void ms_footprints_begin(struct ms_call *call)
@@ -206,7 +206,7 @@ void ms_footprints_context_end(struct ms_call *call, int status)
     uint64_t context;
 
     if (status == 0 && ms_gpu_current(call->gpu, &context) == call->look.device)
-        take(call, MS_FOOTPRINT_CONTEXT, context, 0);
+        footprints_take(call, MS_FOOTPRINT_CONTEXT, context, 0);
 }
 
 void ms_footprints_module_end(struct ms_call *call, int status)
@@ -214,7 +214,7 @@ void ms_footprints_module_end(struct ms_call *call, int status)
     uint64_t context;
 
     if (status == 0 && call->look.is_known && ms_gpu_current(call->gpu, &context) == call->look.device)
-        take(call, MS_FOOTPRINT_MODULE, context, *(const uint64_t *)call->args.out);
+        footprints_take(call, MS_FOOTPRINT_MODULE, context, *(const uint64_t *)call->args.out);
 }
 
 void ms_footprints_module_gone(struct ms_call *call, int status)

@@ -63,14 +63,14 @@ static atomic_flag looking = ATOMIC_FLAG_INIT;
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
 
-static struct node **bucket_of(uint64_t address)
+static struct node **graph_memory_bucket_of(uint64_t address)
 {
     return &nodes[(address >> 9) * 0x9e3779b97f4a7c15u >> 54];
 }
 
-static struct node *find_locked(uint64_t address)
+static struct node *graph_memory_find_locked(uint64_t address)
 {
-    struct node *node = *bucket_of(address);
+    struct node *node = *graph_memory_bucket_of(address);
 
     while (node && node->address != address)
         node = node->next;
@@ -102,8 +102,8 @@ static struct node *make_locked(uint64_t address)
     node = fresh++;
     fresh_left--;
     node_count++;
-    *node = (struct node){.next = *bucket_of(address), .address = address};
-    *bucket_of(address) = node;
+    *node = (struct node){.next = *graph_memory_bucket_of(address), .address = address};
+    *graph_memory_bucket_of(address) = node;
     return node;
 }
 
@@ -118,12 +118,12 @@ static void set_state_locked(struct node *node, enum node_state state)
 }
 
 /* One that is made again at an address is another; a block that lies there stays what it was. */
-static void remember(const struct node *what)
+static void graph_memory_remember(const struct node *what)
 {
     struct node *node;
 
     ms_lock(&lock);
-    if ((node = find_locked(what->address)) != NULL)
+    if ((node = graph_memory_find_locked(what->address)) != NULL)
         leave_list_locked(node);
     else
         node = make_locked(what->address);
@@ -147,7 +147,7 @@ bool ms_graph_memory_is_node(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return false;
     ms_lock(&lock);
-    found = find_locked(address) != NULL;
+    found = graph_memory_find_locked(address) != NULL;
     ms_unlock(&lock);
     return found;
 }
@@ -160,7 +160,7 @@ bool ms_graph_memory_is_unknown(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return false;
     ms_lock(&lock);
-    if ((node = find_locked(address)) != NULL)
+    if ((node = graph_memory_find_locked(address)) != NULL)
         unknown = !node->was_block;
     ms_unlock(&lock);
     return unknown;
@@ -191,7 +191,7 @@ void ms_graph_memory_freed(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return;
     ms_lock(&lock);
-    if ((node = find_locked(address)) != NULL && node->state == LIVE)
+    if ((node = graph_memory_find_locked(address)) != NULL && node->state == LIVE)
         set_state_locked(node, IDLE);
     ms_unlock(&lock);
 }
@@ -202,7 +202,7 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
     const struct ms_call *outer = ms_thread.outermost ? ms_thread.outermost : call;
     bool is_known = device >= 0 && device < MS_DEVICES_MAX;
 
-    remember(
+    graph_memory_remember(
         &(struct node){.address = address,
                        .bytes = call->args.bytes,
                        .stack = outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller),
@@ -219,8 +219,8 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
 
 /* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
 
-static void record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space, uint64_t key,
-                   uint64_t bytes, int device)
+static void graph_memory_record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space,
+                                uint64_t key, uint64_t bytes, int device)
 {
     struct ms_block block = {.key = key,
                              .space = (uint8_t)space,
@@ -245,7 +245,7 @@ static bool turn(uint64_t address, bool is_free, struct node *node_p)
     bool turns;
 
     ms_lock(&lock);
-    node = find_locked(address);
+    node = graph_memory_find_locked(address);
     turns = node && node->device >= 0 && (node->state == LIVE) == is_free;
     if (turns) {
         set_state_locked(node, is_free ? IDLE : LIVE);
@@ -261,10 +261,10 @@ static void make_block(const struct node *node)
     const struct ms_gpu *gpu = atomic_load_explicit(&asked[node->device], memory_order_relaxed);
 
     if (gpu)
-        record(gpu, node, MS_SPACE_ADDRESS, node->address, node->bytes, node->device);
+        graph_memory_record(gpu, node, MS_SPACE_ADDRESS, node->address, node->bytes, node->device);
 }
 
-static void end_block(const struct node *node)
+static void graph_memory_end_block(const struct node *node)
 {
     struct ms_block block;
 
@@ -296,7 +296,7 @@ static uint64_t settle_blocks(int device, uint64_t reserved)
     uint64_t live;
 
     while (next_gone(device, reserved, &node))
-        end_block(&node);
+        graph_memory_end_block(&node);
     ms_lock(&lock);
     live = live_bytes[device];
     ms_unlock(&lock);
@@ -306,7 +306,7 @@ static uint64_t settle_blocks(int device, uint64_t reserved)
 /* --- pieces: what the driver keeps beside -------------------------------------------------------------- */
 
 /* Nobody's address. */
-static uint64_t key_of(int device, unsigned piece)
+static uint64_t graph_memory_key_of(int device, unsigned piece)
 {
     return UINT64_C(1) << 63 | (uint64_t)device << 32 | piece;
 }
@@ -323,7 +323,7 @@ static struct node *taker_locked(int device, uint64_t *bytes)
     return NULL;
 }
 
-static void grow(struct kept *mine, int device, uint64_t bytes)
+static void graph_memory_grow(struct kept *mine, int device, uint64_t bytes)
 {
     struct piece *piece = &mine->pieces[mine->count];
     struct node node;
@@ -339,7 +339,8 @@ static void grow(struct kept *mine, int device, uint64_t bytes)
         node = *piece->node;
     ms_unlock(&lock);
     piece->bytes = part;
-    record(mine->gpu, piece->node ? &node : NULL, MS_SPACE_HANDLE, key_of(device, mine->count), part, device);
+    graph_memory_record(mine->gpu, piece->node ? &node : NULL, MS_SPACE_HANDLE,
+                        graph_memory_key_of(device, mine->count), part, device);
     mine->count++;
     mine->bytes += part;
 }
@@ -350,7 +351,7 @@ static void shrink(struct kept *mine, int device)
     struct ms_block block;
 
     mine->bytes -= piece->bytes;
-    ms_ledger_free_begin(MS_SPACE_HANDLE, key_of(device, mine->count), &block);
+    ms_ledger_free_begin(MS_SPACE_HANDLE, graph_memory_key_of(device, mine->count), &block);
     ms_lock(&lock);
     if (piece->node && piece->node->state == KEPT)
         set_state_locked(piece->node, IDLE);
@@ -364,12 +365,13 @@ static void settle_pieces(struct kept *mine, int device, uint64_t bytes)
     if (mine->bytes < bytes && mine->count == PIECES)
         shrink(mine, device);
     while (mine->bytes < bytes && mine->count < PIECES)
-        grow(mine, device, bytes - mine->bytes);
+        graph_memory_grow(mine, device, bytes - mine->bytes);
 }
 
 /* --- looks ---------------------------------------------------------------------------------------------- */
 
-static bool ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what, uint64_t *bytes_p)
+static bool graph_memory_ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what,
+                             uint64_t *bytes_p)
 {
     struct ms_context_scope visit;
     cuuint64_t bytes = 0;
@@ -391,7 +393,7 @@ void ms_graph_memory_look(void)
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
-        if (!gpu || !ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
+        if (!gpu || !graph_memory_ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
             continue;
         kept[device].gpu = gpu;
         blocks = settle_blocks(device, reserved);
@@ -401,7 +403,7 @@ void ms_graph_memory_look(void)
 }
 
 /* A block lies in what the driver keeps, and counts once. */
-static void make_room(const struct node *node)
+static void graph_memory_make_room(const struct node *node)
 {
     struct kept *mine = &kept[node->device];
 
@@ -418,10 +420,10 @@ static void settle_launch(const struct ms_owed *owed)
     if (!turn(owed->address, owed->is_free, &node))
         return;
     if (owed->is_free) {
-        end_block(&node);
+        graph_memory_end_block(&node);
         return;
     }
-    make_room(&node);
+    graph_memory_make_room(&node);
     make_block(&node);
 }
 
@@ -442,7 +444,7 @@ static void launched(uint64_t exec)
 
 /* Enters a hook scope behind a call of the program's own that succeeded; false, without one, where no node
  * was ever seen or the call is inside another. */
-static bool enter(int status, struct ms_hook_scope *scope)
+static bool graph_memory_enter(int status, struct ms_hook_scope *scope)
 {
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)) || status != 0 ||
         ms_thread.depth > 0 || !ms_init_active())
@@ -458,7 +460,7 @@ void ms_graph_memory_moment(int status)
 {
     struct ms_hook_scope scope;
 
-    if (enter(status, &scope)) {
+    if (graph_memory_enter(status, &scope)) {
         ms_graph_memory_look();
         ms_hook_scope_leave(&scope);
     }
@@ -468,7 +470,7 @@ void ms_graph_memory_made(int status, const struct ms_gpu *gpu, uint64_t exec, u
 {
     struct ms_hook_scope scope;
 
-    if (exec && graph && enter(status, &scope)) {
+    if (exec && graph && graph_memory_enter(status, &scope)) {
         ms_graph_owed_made(gpu, exec, graph);
         ms_hook_scope_leave(&scope);
     }
@@ -478,7 +480,7 @@ void ms_graph_memory_ended(int status, uint64_t exec)
 {
     struct ms_hook_scope scope;
 
-    if (enter(status, &scope)) {
+    if (graph_memory_enter(status, &scope)) {
         ms_graph_owed_ended(exec);
         ms_hook_scope_leave(&scope);
     }
@@ -488,7 +490,7 @@ void ms_graph_memory_launched(uint64_t exec)
 {
     struct ms_hook_scope scope;
 
-    if (enter(0, &scope)) {
+    if (graph_memory_enter(0, &scope)) {
         launched(exec);
         ms_hook_scope_leave(&scope);
     }

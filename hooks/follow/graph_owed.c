@@ -21,7 +21,7 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
 static struct ms_keyed_table parts = MS_KEYED_TABLE(struct part, 64);
 
 /* An allocation and its free in one graph leave nothing. */
-static void add(uint64_t exec, uint64_t address, bool is_free)
+static void graph_owed_add(uint64_t exec, uint64_t address, bool is_free)
 {
     void **place;
     struct part *part;
@@ -40,7 +40,7 @@ static void add(uint64_t exec, uint64_t address, bool is_free)
     ms_unlock(&lock);
 }
 
-static void note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
+static void graph_owed_note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS params = {.dptr = 0};
     CUdeviceptr address = 0;
@@ -48,16 +48,16 @@ static void note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType typ
 
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && gpu->graph_alloc_params &&
         gpu->graph_alloc_params(node, &params) == CUDA_SUCCESS && params.dptr)
-        add(*exec, params.dptr, false);
+        graph_owed_add(*exec, params.dptr, false);
     else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE && gpu->graph_free_params &&
              gpu->graph_free_params(node, &address) == CUDA_SUCCESS && address)
-        add(*exec, address, true);
+        graph_owed_add(*exec, address, true);
 }
 
 void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 {
     ms_graph_owed_ended(exec);
-    ms_graph_nodes(gpu, graph, note, &exec);
+    ms_graph_nodes(gpu, graph, graph_owed_note, &exec);
 }
 
 void ms_graph_owed_ended(uint64_t exec)

@@ -113,7 +113,7 @@ static bool read_node(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeTyp
     }
 }
 
-static void note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
+static void graph_uses_note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
 {
     CUgraphNodeParams params;
     const uint64_t *exec = arg;
@@ -126,7 +126,7 @@ void ms_graph_uses_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 {
     ms_graph_uses_ended(exec);
     if (exec)
-        ms_graph_nodes(gpu, graph, note, &exec);
+        ms_graph_nodes(gpu, graph, graph_uses_note, &exec);
 }
 
 static void graph_uses_reset(void)

@@ -52,14 +52,14 @@ static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 128);
 static uint64_t last_number;
 static bool unseen_mappings; /* there was one that is not in the table */
 
-static unsigned bucket_of(uint64_t key)
+static unsigned handles_bucket_of(uint64_t key)
 {
     return (unsigned)(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS;
 }
 
-static struct object *find_locked(uint64_t handle)
+static struct object *handles_find_locked(uint64_t handle)
 {
-    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+    for (struct object *o = objects[handles_bucket_of(handle)]; o; o = o->next) {
         if (o->handle == handle && o->references > 0)
             return o;
     }
@@ -67,7 +67,7 @@ static struct object *find_locked(uint64_t handle)
 }
 
 /* Two vendors' handles may have one value. */
-static uint64_t named(const struct ms_call *call, uint64_t handle)
+static uint64_t handles_named(const struct ms_call *call, uint64_t handle)
 {
     return handle ^ (uint64_t)ms_gpu_maker(call->gpu) << 56;
 }
@@ -75,7 +75,7 @@ static uint64_t named(const struct ms_call *call, uint64_t handle)
 /* Take a dead object out of the table. Returns true if it was dead; its number is then in *number_p. */
 static bool bury_locked(struct object *object, uint64_t *number_p)
 {
-    struct object **link = &objects[bucket_of(object->handle)];
+    struct object **link = &objects[handles_bucket_of(object->handle)];
 
     if (object->references > 0 || object->mappings > 0)
         return false;
@@ -95,13 +95,13 @@ static bool reference(uint64_t handle, struct object **object_p)
     bool is_new = false;
 
     ms_lock(&lock);
-    object = find_locked(handle);
+    object = handles_find_locked(handle);
     if (object) {
         object->references++;
     } else if ((object = ms_records_take(&spare_objects))) {
         *object = (struct object){.handle = handle, .references = 1, .number = ++last_number};
-        object->next = objects[bucket_of(handle)];
-        objects[bucket_of(handle)] = object;
+        object->next = objects[handles_bucket_of(handle)];
+        objects[handles_bucket_of(handle)] = object;
         is_new = true;
     }
     ms_unlock(&lock);
@@ -109,7 +109,7 @@ static bool reference(uint64_t handle, struct object **object_p)
     return is_new;
 }
 
-static void end_block(uint64_t number)
+static void handles_end_block(uint64_t number)
 {
     struct ms_block block;
 
@@ -143,7 +143,7 @@ void ms_handle_created(struct ms_call *call)
     struct object *object;
     struct ms_recycled_key key;
 
-    if (!reference(named(call, handle_out(call)), &object))
+    if (!reference(handles_named(call, handle_out(call)), &object))
         return;
     if (ms_recycled_key_of(call, &key)) {
         ms_lock(&lock);
@@ -178,7 +178,7 @@ static void extend_import(const struct ms_call *call, struct object *object)
     ms_unlock(&lock);
     if (!grows)
         return;
-    end_block(block.key);
+    handles_end_block(block.key);
     ms_call_describe_device(call->gpu, block.device);
     ms_ledger_alloc(&block);
 }
@@ -188,7 +188,7 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
     uint64_t number = 0;
 
     ms_lock(&lock);
-    struct object *object = find_locked(named(call, call->args.key));
+    struct object *object = handles_find_locked(handles_named(call, call->args.key));
     bool idle =
         object && object->whole.bytes && !object->pinned && object->references == 1 && object->mappings == 0;
     if (idle) {
@@ -198,7 +198,7 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
     }
     ms_unlock(&lock);
     if (idle)
-        end_block(number);
+        handles_end_block(number);
     return idle;
 }
 
@@ -216,7 +216,7 @@ static struct mapping *mapping_at_locked(uint64_t address)
 void ms_handle_pin(struct ms_call *call)
 {
     ms_lock(&lock);
-    struct object *object = call->args.key ? find_locked(named(call, call->args.key)) : NULL;
+    struct object *object = call->args.key ? handles_find_locked(handles_named(call, call->args.key)) : NULL;
     struct mapping *mapping = call->args.given ? mapping_at_locked(call->args.given) : NULL;
     if (object)
         object->pinned = true;
@@ -227,12 +227,12 @@ void ms_handle_pin(struct ms_call *call)
 
 void ms_handle_retained(struct ms_call *call)
 {
-    uint64_t handle = named(call, handle_out(call));
+    uint64_t handle = handles_named(call, handle_out(call));
     struct object *object;
     struct mapping *mapping;
 
     ms_lock(&lock);
-    object = find_locked(handle);
+    object = handles_find_locked(handle);
     mapping = mapping_at_locked(call->args.key);
     if (mapping)
         mapping->object->pinned = true; /* its handle may be another's too from now on */
@@ -242,15 +242,15 @@ void ms_handle_retained(struct ms_call *call)
     } else if (mapping) {
         /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver
          * gives now. */
-        struct object **link = &objects[bucket_of(mapping->object->handle)];
+        struct object **link = &objects[handles_bucket_of(mapping->object->handle)];
         object = mapping->object;
         while (*link != object)
             link = &(*link)->next;
         *link = object->next;
         object->handle = handle;
         object->references = 1;
-        object->next = objects[bucket_of(handle)];
-        objects[bucket_of(handle)] = object;
+        object->next = objects[handles_bucket_of(handle)];
+        objects[handles_bucket_of(handle)] = object;
     }
     ms_unlock(&lock);
     /* The handle of a buffer that is recorded as a buffer: counted here for its release alone. */
@@ -263,7 +263,7 @@ void ms_handle_release_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(named(call, call->args.key));
+    object = handles_find_locked(handles_named(call, call->args.key));
     if (object) {
         object->references--;
         object->mappings++; /* keeps it in the table until the vendor has answered */
@@ -284,7 +284,7 @@ static void drop_pin(struct object *object, bool refused)
     dead = bury_locked(object, &number);
     ms_unlock(&lock);
     if (dead)
-        end_block(number);
+        handles_end_block(number);
 }
 
 void ms_handle_release_end(struct ms_call *call, int status)
@@ -306,7 +306,7 @@ static uint64_t former_locked(uint64_t handle)
     uint64_t number = 0;
     unsigned left = GONE_MAX;
 
-    for (struct object *o = objects[bucket_of(handle)]; o; o = o->next) {
+    for (struct object *o = objects[handles_bucket_of(handle)]; o; o = o->next) {
         if (o->handle == handle && o->references == 0 && o->number > number)
             number = o->number;
     }
@@ -320,8 +320,8 @@ static uint64_t former_locked(uint64_t handle)
 void ms_handle_release_refused(const struct ms_call *call)
 {
     ms_lock(&lock);
-    uint64_t number = call->args.key && !find_locked(named(call, call->args.key))
-                          ? former_locked(named(call, call->args.key))
+    uint64_t number = call->args.key && !handles_find_locked(handles_named(call, call->args.key))
+                          ? former_locked(handles_named(call, call->args.key))
                           : 0;
     ms_unlock(&lock);
     if (number)
@@ -347,7 +347,7 @@ bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool 
 
 static struct mapping *mapping_from_locked(uint64_t address)
 {
-    struct mapping *m = mappings[bucket_of(address)];
+    struct mapping *m = mappings[handles_bucket_of(address)];
 
     while (m && m->address != address)
         m = m->next;
@@ -375,7 +375,7 @@ void ms_handle_map_begin(struct ms_call *call)
     struct object *object;
 
     ms_lock(&lock);
-    object = find_locked(named(call, call->args.key));
+    object = handles_find_locked(handles_named(call, call->args.key));
     if (object)
         object->mappings++;
     ms_unlock(&lock);
@@ -408,8 +408,8 @@ void ms_handle_map_end(struct ms_call *call, int status)
                                         .bytes = call->args.bytes,
                                         .number = object->number,
                                         .object = call->object};
-            mapping->next = mappings[bucket_of(mapping->address)];
-            mappings[bucket_of(mapping->address)] = mapping;
+            mapping->next = mappings[handles_bucket_of(mapping->address)];
+            mappings[handles_bucket_of(mapping->address)] = mapping;
             fill = object->fill;
             object->fill = 0;
         }
@@ -424,7 +424,7 @@ void ms_handle_map_end(struct ms_call *call, int status)
 }
 
 /* Whether any of the range was marked otherwise. */
-static bool mark(const struct ms_call *call, bool leaving)
+static bool handles_mark(const struct ms_call *call, bool leaving)
 {
     bool any = false;
 
@@ -445,7 +445,7 @@ static bool mark(const struct ms_call *call, bool leaving)
  * same place by another thread, once the vendor has unmapped these, is not mistaken for one of them. */
 void ms_handle_unmap_begin(struct ms_call *call)
 {
-    call->found = mark(call, true);
+    call->found = handles_mark(call, true);
 }
 
 /* Take one mapping of the range out, whose unmapping has ended. */
@@ -475,7 +475,7 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
         return;
     }
     if (status != 0) {
-        mark(call, false);
+        handles_mark(call, false);
         return;
     }
     for (;;) {
@@ -486,7 +486,7 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
             ms_records_drop(&spare_mappings, mapping);
         ms_unlock(&lock);
         if (dead)
-            end_block(number);
+            handles_end_block(number);
         if (!mapping)
             return;
     }

@@ -32,7 +32,7 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
 static struct ms_keyed_table imports = MS_KEYED_TABLE(struct import, 128);
 static _Atomic uint32_t import_count; /* in the table: a free need not look where there are none */
 
-static struct import *find_locked(unsigned space, uint64_t key)
+static struct import *imports_find_locked(unsigned space, uint64_t key)
 {
     for (void **place = ms_keyed_find(&imports, key); *place; place = ms_keyed_after(place, key)) {
         struct import *import = *place;
@@ -61,7 +61,7 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
     bool is_new = false;
 
     ms_lock(&lock);
-    struct import *import = find_locked(space, key);
+    struct import *import = imports_find_locked(space, key);
     if (import) {
         import->opens++;
     } else if ((import = ms_keyed_add(&imports, key))) {
@@ -92,7 +92,7 @@ bool ms_import_close_begin(struct ms_call *call)
     if (!atomic_load_explicit(&import_count, memory_order_relaxed))
         return false;
     ms_lock(&lock);
-    struct import *import = find_locked(call->args.space, call->args.key);
+    struct import *import = imports_find_locked(call->args.space, call->args.key);
     if (import) {
         import->closing++;
         if (--import->opens == 0)
@@ -107,7 +107,7 @@ bool ms_import_close_begin(struct ms_call *call)
  * if anything was. */
 static void count_again_locked(struct import *import, const struct ms_call *call)
 {
-    struct import *now = find_locked(import->space, import->by.key);
+    struct import *now = imports_find_locked(import->space, import->by.key);
 
     if (now) {
         now->opens++;

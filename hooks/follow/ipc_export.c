@@ -33,7 +33,7 @@ static struct ms_keyed_table exports = MS_KEYED_TABLE(struct exported, 64);
 
 /* True if the block is in the table now with this row. False if it was there already (its row is in *row_p),
  * or without memory. */
-static bool enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
+static bool ipc_export_enter(const struct ms_pool_block *block, uint32_t row, uint32_t *row_p)
 {
     const struct exported *known;
     struct exported *entry;
@@ -63,7 +63,7 @@ static int export_whole(export_func_t vendor, const struct ms_args *args, const 
     CUresult status = vendor((CUipcMemHandle *)(uintptr_t)args->out, args->key);
     uint32_t unused;
 
-    if (status == CUDA_SUCCESS && ms_pool_pin(block->address) && !enter(block, NO_ROW, &unused))
+    if (status == CUDA_SUCCESS && ms_pool_pin(block->address) && !ipc_export_enter(block, NO_ROW, &unused))
         ms_pool_unpin(block->address);
     return (int)status;
 }
@@ -90,8 +90,8 @@ static void say_late(void)
 }
 
 /* Pinned by the caller; *kept_p: the pin is the table's now. */
-static int publish(export_func_t vendor, const struct ms_pool_block *block,
-                   unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
+static int ipc_export_publish(export_func_t vendor, const struct ms_pool_block *block,
+                              unsigned char token[MS_TOKEN_BYTES], bool *kept_p)
 {
     struct ms_ipc_export what = {.address = block->address,
                                  .offset = block->address - block->segment_address,
@@ -107,7 +107,7 @@ static int publish(export_func_t vendor, const struct ms_pool_block *block,
         return (int)status;
     if (!ms_ipc_export_publish(&what, token, &row, &why))
         return cannot_export(why);
-    *kept_p = enter(block, row, &there);
+    *kept_p = ipc_export_enter(block, row, &there);
     if (*kept_p)
         return CUDA_SUCCESS;
     ms_ipc_export_revoke(row);
@@ -131,7 +131,7 @@ static int export_packed(export_func_t vendor, const struct ms_args *args, const
     } else {
         if (!ms_pool_pin(block->address))
             return (int)vendor((CUipcMemHandle *)(uintptr_t)args->out, NOWHERE);
-        status = publish(vendor, block, token, &kept);
+        status = ipc_export_publish(vendor, block, token, &kept);
         if (!kept)
             ms_pool_unpin(block->address);
         else

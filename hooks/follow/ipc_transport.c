@@ -60,7 +60,7 @@ static int is_transport(struct dl_phdr_info *info, size_t bytes, void *arg)
     return 1;
 }
 
-static void settle(bool whole)
+static void ipc_transport_settle(bool whole)
 {
     if (whole)
         ms_serve_export_whole();
@@ -84,14 +84,14 @@ static void look_at_objects(bool matters)
     if (any)
         ms_serve_align_pages();
     if (any && !matters) {
-        settle(false);
+        ipc_transport_settle(false);
     } else if (any) {
         atomic_store_explicit(&found, true, memory_order_release);
-        settle(true);
+        ipc_transport_settle(true);
         ms_diagnostic(MS_LOG_INFO, "ipc",
                       "%s is loaded: from here on nothing is packed that could be exported", found_name);
     } else if (look >= MS_ARRAY_LEN(later_ns)) {
-        settle(false);
+        ipc_transport_settle(false);
     } else {
         atomic_store_explicit(&ms_ipc_next_look_ns, ms_clock_ns() + later_ns[look], memory_order_relaxed);
         atomic_store_explicit(&looks, look + 1, memory_order_relaxed);
@@ -107,9 +107,9 @@ void ms_ipc_look(void)
         atomic_exchange(&looking, true))
         return;
     if (chosen == MS_IPC_NATIVE) {
-        settle(true);
+        ipc_transport_settle(true);
     } else if (chosen == MS_IPC_AUTO && !*ms_journal_path()) {
-        settle(true);
+        ipc_transport_settle(true);
         ms_diagnostic(
             MS_LOG_INFO, "ipc",
             "without a ledger file no token could be opened: nothing is packed that could be exported");

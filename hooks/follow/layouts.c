@@ -48,8 +48,8 @@ void ms_layouts_forget(void)
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
-static CUresult ask(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel, size_t index,
-                    size_t *bytes_p)
+static CUresult layouts_ask(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel, size_t index,
+                            size_t *bytes_p)
 {
     size_t offset;
 
@@ -66,7 +66,7 @@ static int count_of(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel)
     size_t bytes;
 
     for (int i = 0; i < PARAMETERS_MAX; i++) {
-        CUresult status = ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+        CUresult status = layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
         if (status == CUDA_ERROR_INVALID_VALUE)
             return i;
         if (status != CUDA_SUCCESS || bytes > UINT16_MAX)
@@ -75,15 +75,15 @@ static int count_of(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel)
     return -1;
 }
 
-static struct layout *_Atomic *place_of(CUfunction kernel, unsigned number)
+static struct layout *_Atomic *layouts_place_of(CUfunction kernel, unsigned number)
 {
     return &entries[((((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15u >> 40) + number) % ENTRIES];
 }
 
-static const struct layout *find(CUfunction kernel)
+static const struct layout *layouts_find(CUfunction kernel)
 {
     for (unsigned i = 0; i < TRIES; i++) {
-        const struct layout *layout = atomic_load_explicit(place_of(kernel, i), memory_order_acquire);
+        const struct layout *layout = atomic_load_explicit(layouts_place_of(kernel, i), memory_order_acquire);
         if (!layout || layout->kernel == kernel)
             return layout;
     }
@@ -91,10 +91,10 @@ static const struct layout *find(CUfunction kernel)
 }
 
 /* In the place of what was known of the handle, or a free one. */
-static bool keep(struct layout *layout)
+static bool layouts_keep(struct layout *layout)
 {
     for (unsigned i = 0; i < TRIES; i++) {
-        struct layout *_Atomic *place = place_of(layout->kernel, i);
+        struct layout *_Atomic *place = layouts_place_of(layout->kernel, i);
         struct layout *there = atomic_load_explicit(place, memory_order_acquire);
         if ((!there || there->kernel == layout->kernel) &&
             atomic_compare_exchange_strong(place, &there, layout))
@@ -104,7 +104,8 @@ static bool keep(struct layout *layout)
 }
 
 /* Asks, and keeps the answer where there is room. `*count_p` -1: the driver does not say. */
-static const struct layout *learn(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel, int *count_p)
+static const struct layout *layouts_learn(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel,
+                                          int *count_p)
 {
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
     struct layout *layout;
@@ -120,24 +121,24 @@ static const struct layout *learn(const struct ms_gpu *gpu, CUfunction kernel, b
     layout->is_kernel = is_kernel;
     layout->count = (uint16_t)*count_p;
     for (int i = 0; i < *count_p; i++) {
-        ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+        layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
         layout->sizes[i] = (uint16_t)bytes;
     }
-    return keep(layout) ? layout : NULL;
+    return layouts_keep(layout) ? layout : NULL;
 }
 
 void ms_layout_is_kernel(const struct ms_gpu *gpu, CUkernel kernel)
 {
     int count;
 
-    if (entries && kernel && gpu->func_param_info && !learn(gpu, (CUfunction)kernel, true, &count))
+    if (entries && kernel && gpu->func_param_info && !layouts_learn(gpu, (CUfunction)kernel, true, &count))
         atomic_store_explicit(&lost_kernels, true, memory_order_relaxed);
 }
 
 bool ms_layout_each(const struct ms_gpu *gpu, CUfunction kernel, void *const *arguments,
                     ms_argument_func_t each, void *arg)
 {
-    const struct layout *layout = entries ? find(kernel) : NULL;
+    const struct layout *layout = entries ? layouts_find(kernel) : NULL;
     bool is_kernel = layout && layout->is_kernel;
     int count = layout ? layout->count : -1;
 
@@ -146,11 +147,11 @@ bool ms_layout_each(const struct ms_gpu *gpu, CUfunction kernel, void *const *ar
     if (!layout && atomic_load_explicit(&lost_kernels, memory_order_relaxed))
         return false;
     if (!layout || layout->generation != atomic_load_explicit(&generation, memory_order_relaxed))
-        layout = learn(gpu, kernel, is_kernel, &count);
+        layout = layouts_learn(gpu, kernel, is_kernel, &count);
     for (int i = 0; i < count; i++) {
         size_t bytes = layout ? layout->sizes[i] : 0;
         if (!layout)
-            ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+            layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
         if (arguments[i])
             each(arg, arguments[i], bytes);
     }

@@ -33,7 +33,7 @@ struct telling {
     uint64_t exec;                  /* of no call: this graph is given it */
 };
 
-static void count(const struct telling *telling, const struct ms_invalid_free *invalid_free)
+static void uses_count(const struct telling *telling, const struct ms_invalid_free *invalid_free)
 {
     struct ms_call *outer = ms_call_around(telling->call->frame);
 
@@ -54,10 +54,10 @@ static MS_NOINLINE void look_at_freed(const struct telling *telling, uint64_t ad
         ms_pool_find(address, &block) || !ms_uses_after(address, telling->call->begun, &invalid_free))
         return;
     invalid_free.rule = rule;
-    count(telling, &invalid_free);
+    uses_count(telling, &invalid_free);
 }
 
-static void note(const struct telling *telling, uint64_t address, uint64_t bytes)
+static void uses_note(const struct telling *telling, uint64_t address, uint64_t bytes)
 {
     if (telling->exec)
         ms_graph_uses_add(telling->exec, address, MS_INVALID_FREE_USED);
@@ -140,8 +140,8 @@ static uint64_t side(CUmemorytype type, CUdeviceptr device, const void *host)
 
 /* One side of a copy, as far as its farthest row. */
 #define NOTE_ROWS(telling, c, which, rows)                                                                   \
-    note(telling, side((c)->which##MemoryType, (c)->which##Device, (c)->which##Host),                        \
-         ms_rows_bytes((c)->which##Pitch, rows, (c)->which##XInBytes + (c)->WidthInBytes))
+    uses_note(telling, side((c)->which##MemoryType, (c)->which##Device, (c)->which##Host),                   \
+              ms_rows_bytes((c)->which##Pitch, rows, (c)->which##XInBytes + (c)->WidthInBytes))
 #define NOTE_FLAT(telling, c, which) NOTE_ROWS(telling, c, which, (c)->which##Y + (c)->Height)
 /* Slices lie behind each other, each as high as the side says. */
 #define HIGHER(a, b) ((a) > (b) ? (a) : (b))
@@ -158,19 +158,19 @@ static void note_deep(struct telling *telling, const CUDA_MEMCPY3D *copy)
 static void note_operand(struct telling *telling, const CUmemcpy3DOperand *operand)
 {
     if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER)
-        note(telling, operand->op.ptr.ptr, WHOLE);
+        uses_note(telling, operand->op.ptr.ptr, WHOLE);
 }
 
 static void note_fill(struct telling *telling, const CUDA_MEMSET_NODE_PARAMS *fill)
 {
-    note(telling, fill->dst, ms_rows_bytes(fill->pitch, fill->height, fill->width * fill->elementSize));
+    uses_note(telling, fill->dst, ms_rows_bytes(fill->pitch, fill->height, fill->width * fill->elementSize));
 }
 
 /* Values that a stream writes or waits for; the address has one place in all of them. */
 static void note_ops(struct telling *telling, const CUstreamBatchMemOpParams *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        note(telling, ops[i].waitValue.address, sizeof(uint64_t));
+        uses_note(telling, ops[i].waitValue.address, sizeof(uint64_t));
 }
 
 static void note_node(struct telling *telling, const CUgraphNodeParams *node)
@@ -184,9 +184,9 @@ static void note_node(struct telling *telling, const CUgraphNodeParams *node)
         note_deep(telling, &node->memcpy.copyParams);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        note(telling, node->memset.dst,
-             ms_rows_bytes(node->memset.pitch, node->memset.height,
-                           node->memset.width * node->memset.elementSize));
+        uses_note(telling, node->memset.dst,
+                  ms_rows_bytes(node->memset.pitch, node->memset.height,
+                                node->memset.width * node->memset.elementSize));
         break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         note_ops(telling, node->memOp.paramArray, node->memOp.count);
@@ -198,11 +198,11 @@ static void note_node(struct telling *telling, const CUgraphNodeParams *node)
 
 static void note_copies(struct telling *telling, const struct ms_use *use)
 {
-    note(telling, use->to, use->bytes);
-    note(telling, use->from, use->bytes);
+    uses_note(telling, use->to, use->bytes);
+    uses_note(telling, use->from, use->bytes);
     for (size_t i = 0; use->tos && i < use->count; i++) {
-        note(telling, use->tos[i], use->sizes[i]);
-        note(telling, use->froms[i], use->sizes[i]);
+        uses_note(telling, use->tos[i], use->sizes[i]);
+        uses_note(telling, use->froms[i], use->sizes[i]);
     }
     for (size_t i = 0; use->deep_batch && i < use->count; i++) {
         note_operand(telling, &use->deep_batch[i].src);
@@ -260,7 +260,7 @@ static void look_at_graph(const struct telling *telling, uint64_t exec)
     unsigned found = ms_graph_uses_launched(exec, telling->call->begun, invalid_frees, MOST);
 
     for (unsigned i = 0; i < found; i++)
-        count(telling, &invalid_frees[i]);
+        uses_count(telling, &invalid_frees[i]);
 }
 
 /* A launch that was put into a graph is one each time that the graph is launched. */
@@ -273,7 +273,7 @@ static bool goes_into_graph(const struct ms_use *use)
            !atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
 
-static void tell(const struct ms_gpu *gpu, const struct ms_use *use, const struct ms_use_call *call)
+static void uses_tell(const struct ms_gpu *gpu, const struct ms_use *use, const struct ms_use_call *call)
 {
     struct telling telling = {.gpu = gpu, .number = ms_uses_number(), .read = !use->unread, .call = call};
 
@@ -307,7 +307,7 @@ void ms_use_told(const struct ms_target *target, const struct ms_use *use, const
 
     ms_hook_scope_enter(&scope);
     if (ms_init_owner())
-        tell(target->gpu, use, call);
+        uses_tell(target->gpu, use, call);
     ms_hook_scope_leave(&scope);
 }
 
@@ -316,7 +316,7 @@ void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node)
     const struct ms_use use = {.into_graph = true, .any_node = node};
 
     if (node)
-        tell(gpu, &use, NULL);
+        uses_tell(gpu, &use, NULL);
 }
 
 void ms_use_of_exec(const struct ms_gpu *gpu, uint64_t exec, const CUgraphNodeParams *node)

@@ -196,7 +196,7 @@ static void capture_ended(struct ms_watch *watch, int status)
 }
 
 /* The driver gives back what its pools do not use when the program waits, and so do we. */
-static void settle(const struct ms_watch *watch, int status)
+static void watch_settle(const struct ms_watch *watch, int status)
 {
     uint64_t context;
     int device = status == 0 ? ms_gpu_current(watch->gpu, &context) : MS_GPU_NO_DEVICE;
@@ -207,7 +207,7 @@ static void settle(const struct ms_watch *watch, int status)
         ms_serve_see_to_rest();
 }
 
-static void note(struct ms_watch *watch, int status)
+static void watch_note(struct ms_watch *watch, int status)
 {
     const struct ms_args *args = watch->args;
 
@@ -217,13 +217,13 @@ static void note(struct ms_watch *watch, int status)
         if (watch->context)
             ms_pool_sync_end(watch->context, watch->mark, status);
         ms_serve_status(watch->context, status);
-        settle(watch, status);
+        watch_settle(watch, status);
         ms_serve_refresh();
         break;
     case MS_CLASS_STREAM_WAIT:
         ms_clock_no_rest();
         ms_serve_status(watch->context, status);
-        settle(watch, status);
+        watch_settle(watch, status);
         break;
     case MS_CLASS_CAPTURE:
     case MS_CLASS_STREAM_END:
@@ -299,7 +299,7 @@ static void watch_end(struct ms_watch *watch, int status, unsigned row, const vo
     else
         watch->scope.saved_errno = errno;
     if (ms_init_owner()) {
-        note(watch, status);
+        watch_note(watch, status);
         if (status == 0 && waits(watch))
             ms_balance_waited(watch->gpu, row, frame, caller);
     }

@@ -61,7 +61,7 @@ void ms_libraries_note_startup(void)
     startup_objects = count;
 }
 
-static const char *base_name(const char *path)
+static const char *bind_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -77,7 +77,7 @@ void ms_bind_note_global(const char *file)
         return;
     ms_hook_scope_enter(&scope);
     new.path = ms_hash_text(file);
-    new.base = ms_hash_text(base_name(file));
+    new.base = ms_hash_text(bind_base_name(file));
     if (strchr(file, '/') && stat(file, &status) == 0) {
         new.device = status.st_dev;
         new.inode = status.st_ino;
@@ -196,7 +196,7 @@ static void match_globals(struct scope_search *search, const struct dl_phdr_info
         if (!same && g->inode)
             same = status.st_ino == g->inode && status.st_dev == g->device;
         else if (!same)
-            same = object->soname == g->base || ms_hash_text(base_name(info->dlpi_name)) == g->base;
+            same = object->soname == g->base || ms_hash_text(bind_base_name(info->dlpi_name)) == g->base;
         if (same)
             search->global_roots[i] = (int)search->count;
     }
@@ -217,7 +217,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
     struct object *object = &search->objects[search->count];
     memset(object, 0, sizeof(*object));
     object->path = ms_hash_text(info->dlpi_name);
-    object->soname = ms_hash_text(elf.soname ? elf.soname : base_name(info->dlpi_name));
+    object->soname = ms_hash_text(elf.soname ? elf.soname : bind_base_name(info->dlpi_name));
     object->at_startup = at_startup;
     object->library = candidate_of(search->candidates, info);
     for (unsigned i = 0; i < NEEDED_MAX && (needed = ms_elf_needed(&elf, i)); i++)
@@ -247,7 +247,7 @@ static void link_objects(struct scope_search *search)
 }
 
 /* Breadth first over what an object needs, itself first: the queue holds them then. How many they are. */
-static unsigned spread(struct scope_search *search, unsigned root)
+static unsigned bind_spread(struct scope_search *search, unsigned root)
 {
     unsigned head = 0, tail = 0;
 
@@ -270,7 +270,7 @@ static unsigned spread(struct scope_search *search, unsigned root)
 
 static const struct ms_library *nearest(struct scope_search *search, unsigned root)
 {
-    unsigned count = spread(search, root);
+    unsigned count = bind_spread(search, root);
 
     for (unsigned i = 0; i < count; i++) {
         if (search->objects[search->queue[i]].library)

@@ -115,7 +115,7 @@ static void *wrap_symbol(int named, void *pointer)
 /* The real lookup. Both RTLD_DEFAULT and the main program's handle find our export before the vendor's
  * function; what they would have found without us comes after us in the global scope, or, for RTLD_DEFAULT,
  * among the caller's own dependencies. */
-static void *look_up(void *handle, const char *name, const char *version, const void *caller, int row)
+static void *resolve_look_up(void *handle, const char *name, const char *version, const void *caller, int row)
 {
     void *found = version ? ms_real_dlvsym(handle, name, version) : ms_real_dlsym(handle, name);
     struct ms_target own = {NULL, NULL};
@@ -142,7 +142,7 @@ void *ms_resolve_symbol(void *handle, const char *name, const char *version, con
     void *answer;
 
     ms_hook_scope_enter(&scope);
-    answer = look_up(handle, name, version, caller, row);
+    answer = resolve_look_up(handle, name, version, caller, row);
     if (answer && active)
         answer = wrap_symbol(row, answer);
     ms_hook_scope_leave(&scope);

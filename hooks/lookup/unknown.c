@@ -118,7 +118,7 @@ static const char *consequence(const char *name)
                           : "an event in each stream takes the place of one over the context";
 }
 
-static void tell(const char *name)
+static void unknown_tell(const char *name)
 {
     ms_diagnostic(
         MS_LOG_WARN, "pool",
@@ -133,7 +133,7 @@ void ms_unknown_tell_slowly(void)
     for (unsigned k = 0; k < MS_TRAMPOLINES; k++) {
         if (atomic_load_explicit(&ms_trampoline_called[k], memory_order_acquire)) {
             any = true;
-            tell(names[k]);
+            unknown_tell(names[k]);
         }
     }
     bool unnamed = atomic_load_explicit(&any_noted, memory_order_acquire);

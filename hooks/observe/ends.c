@@ -22,7 +22,7 @@
 typedef void (*exit_func_t)(int) __attribute__((noreturn));
 typedef void (*abort_func_t)(void) __attribute__((noreturn));
 
-static void note(enum ms_end_reason reason, int code)
+static void ends_note(enum ms_end_reason reason, int code)
 {
     if (!__atomic_load_n(&ms_real_dlsym, __ATOMIC_ACQUIRE))
         ms_resolve_loader();
@@ -43,55 +43,55 @@ static int failed(int result)
 
 MS_EXPORT void _exit(int status)
 {
-    note(MS_END_EXIT, status & 0xff);
+    ends_note(MS_END_EXIT, status & 0xff);
     ((exit_func_t)ms_real_ends[MS_REAL__exit])(status);
 }
 
 MS_EXPORT void _Exit(int status)
 {
-    note(MS_END_EXIT, status & 0xff);
+    ends_note(MS_END_EXIT, status & 0xff);
     ((exit_func_t)ms_real_ends[MS_REAL__Exit])(status);
 }
 
 MS_EXPORT void quick_exit(int status)
 {
-    note(MS_END_EXIT, status & 0xff);
+    ends_note(MS_END_EXIT, status & 0xff);
     ((exit_func_t)ms_real_ends[MS_REAL_quick_exit])(status);
 }
 
 MS_EXPORT void abort(void)
 {
-    note(MS_END_SIGNAL, SIGABRT);
+    ends_note(MS_END_SIGNAL, SIGABRT);
     ((abort_func_t)ms_real_ends[MS_REAL_abort])();
 }
 
 MS_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     return failed(((__typeof__(&execve))ms_real_ends[MS_REAL_execve])(path, argv, envp));
 }
 
 MS_EXPORT int execv(const char *path, char *const argv[])
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     return failed(((__typeof__(&execv))ms_real_ends[MS_REAL_execv])(path, argv));
 }
 
 MS_EXPORT int execvp(const char *file, char *const argv[])
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     return failed(((__typeof__(&execvp))ms_real_ends[MS_REAL_execvp])(file, argv));
 }
 
 MS_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     return failed(((__typeof__(&execvpe))ms_real_ends[MS_REAL_execvpe])(file, argv, envp));
 }
 
 MS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     return failed(((__typeof__(&fexecve))ms_real_ends[MS_REAL_fexecve])(fd, argv, envp));
 }
 
@@ -99,7 +99,7 @@ MS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags);
 MS_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    note(MS_END_EXEC, -1);
+    ends_note(MS_END_EXEC, -1);
     if (!ms_real_ends[MS_REAL_execveat])
         return failed((int)syscall(SYS_execveat, fd, path, argv, envp, flags));
     return failed(((__typeof__(&execveat))ms_real_ends[MS_REAL_execveat])(fd, path, argv, envp, flags));

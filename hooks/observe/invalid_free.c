@@ -9,14 +9,14 @@
 #include "pool/external/external.h"
 #include "pool/api/pool.h"
 
-static void count(const struct ms_invalid_free *invalid_free, unsigned row, const void *frame,
-                  const void *caller)
+static void invalid_free_count(const struct ms_invalid_free *invalid_free, unsigned row, const void *frame,
+                               const void *caller)
 {
     ms_ledger_invalid_free(invalid_free, (uint16_t)row, ms_stack_capture(frame, caller));
 }
 
 /* Under the name, and with the stack, of the outermost frame, whose function has not returned. */
-static const struct ms_call *named(const struct ms_call *call)
+static const struct ms_call *invalid_free_named(const struct ms_call *call)
 {
     return ms_thread.outermost ? ms_thread.outermost : call;
 }
@@ -25,12 +25,14 @@ static const struct ms_call *named(const struct ms_call *call)
  * it. */
 static bool is_inside_buffer(const struct ms_call *call)
 {
-    return named(call) != call && ms_rows[named(call)->row]->class == MS_CLASS_BUFFER_FREE;
+    return invalid_free_named(call) != call &&
+           ms_rows[invalid_free_named(call)->row]->class == MS_CLASS_BUFFER_FREE;
 }
 
 static void count_call(const struct ms_invalid_free *invalid_free, const struct ms_call *call)
 {
-    count(invalid_free, named(call)->row, named(call)->frame, named(call)->caller);
+    invalid_free_count(invalid_free, invalid_free_named(call)->row, invalid_free_named(call)->frame,
+                       invalid_free_named(call)->caller);
 }
 
 /* Somebody else has the address by now: a graph, or memory that is mapped there. */
@@ -117,9 +119,9 @@ MS_NOINLINE void ms_invalid_free_served(const struct ms_call *outer, unsigned ro
     if (is_live(address) || !ms_ledger_invalid_free_find(MS_SPACE_ADDRESS, address, false, &invalid_free))
         return;
     if (outer)
-        count(&invalid_free, outer->row, outer->frame, outer->caller);
+        invalid_free_count(&invalid_free, outer->row, outer->frame, outer->caller);
     else
-        count(&invalid_free, row, frame, caller);
+        invalid_free_count(&invalid_free, row, frame, caller);
 }
 
 /* A block, as far as anybody knows it. */
@@ -186,7 +188,7 @@ MS_NOINLINE uint32_t ms_invalid_free_of_registration(const struct ms_call *call)
     struct range range;
     uint32_t where;
 
-    if (named(call) != call || !call->args.key)
+    if (invalid_free_named(call) != call || !call->args.key)
         return 0;
     stack = ms_stack_capture(call->frame, call->caller);
     where = ms_ledger_invalid_free(&invalid_free, call->row, stack);

@@ -34,14 +34,14 @@ static struct {
 
 #define TOOL(table, place, result, ...) ((result(*)(__VA_ARGS__))atomic_load(&(table)[place]))
 
-static bool is_ours(uint64_t number)
+static bool mstx_is_ours(uint64_t number)
 {
     return number & OURS;
 }
 
 static bool is_our_handle(const void *handle)
 {
-    return is_ours((uintptr_t)handle);
+    return mstx_is_ours((uintptr_t)handle);
 }
 
 static void note_domain(const void *handle, uint32_t text)
@@ -56,7 +56,7 @@ static void note_domain(const void *handle, uint32_t text)
     }
 }
 
-static uint32_t text_of(const void *handle)
+static uint32_t mstx_text_of(const void *handle)
 {
     if (is_our_handle(handle))
         return (uint32_t)(uintptr_t)handle;
@@ -94,11 +94,11 @@ static void tell_end(uint64_t id)
     if (!id || !ms_phases_enter(&scope))
         return;
     uint64_t phase = ms_phase_number_take(numbers, id);
-    ms_phase_end(phase || !is_ours(id) ? phase : id & ~OURS);
+    ms_phase_end(phase || !mstx_is_ours(id) ? phase : id & ~OURS);
     ms_hook_scope_leave(&scope);
 }
 
-static void mark(const char *message, void *stream)
+static void mstx_mark(const char *message, void *stream)
 {
     void (*tool)(const char *, void *) = TOOL(tool_core, MS_MSTX_MARK_A, void, const char *, void *);
     tell_mark(0, message);
@@ -106,18 +106,18 @@ static void mark(const char *message, void *stream)
         tool(message, stream);
 }
 
-static uint64_t start(const char *message, void *stream)
+static uint64_t mstx_start(const char *message, void *stream)
 {
     uint64_t (*tool)(const char *, void *) =
         TOOL(tool_core, MS_MSTX_RANGE_START_A, uint64_t, const char *, void *);
     return tell_start(0, message, tool ? tool(message, stream) : 0);
 }
 
-static void end(uint64_t id)
+static void mstx_end(uint64_t id)
 {
     void (*tool)(uint64_t) = TOOL(tool_core, MS_MSTX_RANGE_END, void, uint64_t);
     tell_end(id);
-    if (tool && !is_ours(id))
+    if (tool && !mstx_is_ours(id))
         tool(id);
 }
 
@@ -148,7 +148,7 @@ static void domain_mark(void *domain, const char *message, void *stream)
 {
     void (*tool)(void *, const char *, void *) =
         TOOL(tool_domain, MS_MSTX_DOMAIN_MARK_A, void, void *, const char *, void *);
-    tell_mark(text_of(domain), message);
+    tell_mark(mstx_text_of(domain), message);
     if (tool && !is_our_handle(domain))
         tool(domain, message, stream);
 }
@@ -158,21 +158,21 @@ static uint64_t domain_start(void *domain, const char *message, void *stream)
     uint64_t (*tool)(void *, const char *, void *) =
         TOOL(tool_domain, MS_MSTX_DOMAIN_RANGE_START_A, uint64_t, void *, const char *, void *);
     uint64_t theirs = tool && !is_our_handle(domain) ? tool(domain, message, stream) : 0;
-    return tell_start(text_of(domain), message, theirs);
+    return tell_start(mstx_text_of(domain), message, theirs);
 }
 
 static void domain_end(void *domain, uint64_t id)
 {
     void (*tool)(void *, uint64_t) = TOOL(tool_domain, MS_MSTX_DOMAIN_RANGE_END, void, void *, uint64_t);
     tell_end(id);
-    if (tool && !is_our_handle(domain) && !is_ours(id))
+    if (tool && !is_our_handle(domain) && !mstx_is_ours(id))
         tool(domain, id);
 }
 
 static const ms_mstx_function_t our_core[PLACES] = {
-    [MS_MSTX_MARK_A] = (ms_mstx_function_t)mark,
-    [MS_MSTX_RANGE_START_A] = (ms_mstx_function_t)start,
-    [MS_MSTX_RANGE_END] = (ms_mstx_function_t)end,
+    [MS_MSTX_MARK_A] = (ms_mstx_function_t)mstx_mark,
+    [MS_MSTX_RANGE_START_A] = (ms_mstx_function_t)mstx_start,
+    [MS_MSTX_RANGE_END] = (ms_mstx_function_t)mstx_end,
 };
 static const ms_mstx_function_t our_domain[PLACES] = {
     [MS_MSTX_DOMAIN_CREATE_A] = (ms_mstx_function_t)domain_create,
@@ -222,7 +222,7 @@ static bool has_our_tool(const struct object *object)
 }
 
 /* Whether the object's functions may be ours. */
-static bool settle(const struct object *object)
+static bool mstx_settle(const struct object *object)
 {
     bool may_fill;
     ms_lock(&ms_resolve_lock);
@@ -236,7 +236,7 @@ static bool settle(const struct object *object)
     return may_fill;
 }
 
-static void fill(const struct object *object)
+static void mstx_fill(const struct object *object)
 {
     for (unsigned i = 1; i < PLACES; i++) {
         if (object->core[i])
@@ -271,8 +271,8 @@ int InitInjectionMstx(ms_mstx_tables_t tables)
     if (!may_fill || (tool && status != MS_MSTX_SUCCESS))
         return status;
     ms_hook_scope_enter(&scope);
-    if (settle(&object)) {
-        fill(&object);
+    if (mstx_settle(&object)) {
+        mstx_fill(&object);
         status = MS_MSTX_SUCCESS;
     }
     ms_hook_scope_leave(&scope);

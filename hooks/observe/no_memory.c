@@ -49,8 +49,8 @@ static enum ms_asked asked_by_class(unsigned class, const struct ms_args *args)
 
 /* The device that was asked: a context before it is there, and memory behind a handle, on the device that the
  * program names. */
-static int device_of(unsigned class, enum ms_asked asked, const struct ms_gpu *gpu,
-                     const struct ms_args *args)
+static int no_memory_device_of(unsigned class, enum ms_asked asked, const struct ms_gpu *gpu,
+                               const struct ms_args *args)
 {
     uint64_t context;
 
@@ -61,13 +61,14 @@ static int device_of(unsigned class, enum ms_asked asked, const struct ms_gpu *g
     return ms_gpu_current(gpu, &context);
 }
 
-static void remember(unsigned row, unsigned named, const struct ms_gpu *gpu, const struct ms_args *args,
-                     ms_stack_id stack, const void *frame, const void *caller)
+static void no_memory_remember(unsigned row, unsigned named, const struct ms_gpu *gpu,
+                               const struct ms_args *args, ms_stack_id stack, const void *frame,
+                               const void *caller)
 {
     unsigned class = ms_rows[row]->class;
     enum ms_asked asked = args->asked ? (enum ms_asked)args->asked : asked_by_class(class, args);
     struct ms_oom_asked what = {.kind = asked,
-                                .device = device_of(class, asked, gpu, args),
+                                .device = no_memory_device_of(class, asked, gpu, args),
                                 .bytes = args->bytes,
                                 .stream = MS_OOM_NO_STREAM};
     struct ms_oom_view view;
@@ -80,7 +81,7 @@ static void remember(unsigned row, unsigned named, const struct ms_gpu *gpu, con
 }
 
 /* A failure is rare enough to be looked at in full, even where stacks are sampled. */
-static ms_stack_id stack_of(const struct ms_call *named)
+static ms_stack_id no_memory_stack_of(const struct ms_call *named)
 {
     return named->stack ? named->stack : ms_stack_capture(named->frame, named->caller);
 }
@@ -100,8 +101,9 @@ void ms_no_memory_in_call(struct ms_call *call, int status)
     if (!ms_is_no_memory(ms_rows[call->row]->api, status) || named->told)
         return;
     named->told = true;
-    remember(call->row, named->row, gpu, keeps_arguments(ms_rows[call->row]->class) ? &call->args : &none,
-             stack_of(named), call->frame, call->caller);
+    no_memory_remember(call->row, named->row, gpu,
+                       keeps_arguments(ms_rows[call->row]->class) ? &call->args : &none,
+                       no_memory_stack_of(named), call->frame, call->caller);
 }
 
 /* While a tool listens for launches nothing is asked on their behalf. */
@@ -123,7 +125,7 @@ MS_NOINLINE void ms_no_memory(unsigned row, const struct ms_gpu *gpu, const stru
     ms_ledger_touch();
     if (outer)
         outer->told = true;
-    remember(row, outer ? outer->row : row, gpu, args,
-             outer ? stack_of(outer) : ms_stack_capture(frame, caller), frame, caller);
+    no_memory_remember(row, outer ? outer->row : row, gpu, args,
+                       outer ? no_memory_stack_of(outer) : ms_stack_capture(frame, caller), frame, caller);
     ms_hook_scope_leave(&scope);
 }

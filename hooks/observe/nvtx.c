@@ -15,7 +15,7 @@ MS_EXPORT int InitializeInjectionNvtx(ms_nvtx_tables_t tables);
 enum { ATTRIBUTES_BYTES = sizeof(struct ms_nvtx_attributes) };
 _Static_assert(ATTRIBUTES_BYTES == 48 && offsetof(struct ms_nvtx_attributes, text) == 40, "as the vendor's");
 
-static uint32_t number_of(const void *handle)
+static uint32_t nvtx_number_of(const void *handle)
 {
     return (uint32_t)(uintptr_t)handle;
 }
@@ -51,7 +51,7 @@ static uint32_t wide_text(const wchar_t *text)
     return ms_phase_text(narrow);
 }
 
-static uint32_t text_of(const struct ms_nvtx_attributes *attributes)
+static uint32_t nvtx_text_of(const struct ms_nvtx_attributes *attributes)
 {
     if (!attributes || attributes->size < ATTRIBUTES_BYTES)
         return 0;
@@ -61,7 +61,7 @@ static uint32_t text_of(const struct ms_nvtx_attributes *attributes)
     case MS_NVTX_TEXT_WIDE:
         return wide_text(attributes->text);
     case MS_NVTX_TEXT_REGISTERED:
-        return number_of(attributes->text);
+        return nvtx_number_of(attributes->text);
     default:
         return 0;
     }
@@ -79,31 +79,31 @@ static uint32_t text_of(const struct ms_nvtx_attributes *attributes)
 #define MARK(function, params, domain, text)                                                                 \
     static void function params                                                                              \
     {                                                                                                        \
-        MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_NVTX, number_of(domain), text);                              \
+        MS_PHASES_WITHIN ms_phase_mark(MS_PHASE_NVTX, nvtx_number_of(domain), text);                         \
     }
 #define START(function, params, domain, text)                                                                \
-    TOLD(uint64_t, function, params, 0, ms_phase_begin(MS_PHASE_NVTX, number_of(domain), text))
+    TOLD(uint64_t, function, params, 0, ms_phase_begin(MS_PHASE_NVTX, nvtx_number_of(domain), text))
 #define PUSH(function, params, domain, text)                                                                 \
-    TOLD(int, function, params, -1, ms_phase_push(MS_PHASE_NVTX, number_of(domain), text))
+    TOLD(int, function, params, -1, ms_phase_push(MS_PHASE_NVTX, nvtx_number_of(domain), text))
 #define POP(function, params, domain)                                                                        \
-    TOLD(int, function, params, -1, ms_phase_pop(MS_PHASE_NVTX, number_of(domain)))
+    TOLD(int, function, params, -1, ms_phase_pop(MS_PHASE_NVTX, nvtx_number_of(domain)))
 #define TEXT(function, params, text) TOLD(void *, function, params, NULL, handle_of(text))
 
-MARK(mark_ex, (const struct ms_nvtx_attributes *attributes), NULL, text_of(attributes))
+MARK(mark_ex, (const struct ms_nvtx_attributes *attributes), NULL, nvtx_text_of(attributes))
 MARK(mark_a, (const char *text), NULL, ms_phase_text(text))
 MARK(mark_w, (const wchar_t *text), NULL, wide_text(text))
 MARK(domain_mark_ex, (const void *domain, const struct ms_nvtx_attributes *attributes), domain,
-     text_of(attributes))
-START(start_ex, (const struct ms_nvtx_attributes *attributes), NULL, text_of(attributes))
+     nvtx_text_of(attributes))
+START(start_ex, (const struct ms_nvtx_attributes *attributes), NULL, nvtx_text_of(attributes))
 START(start_a, (const char *text), NULL, ms_phase_text(text))
 START(start_w, (const wchar_t *text), NULL, wide_text(text))
 START(domain_start_ex, (const void *domain, const struct ms_nvtx_attributes *attributes), domain,
-      text_of(attributes))
-PUSH(push_ex, (const struct ms_nvtx_attributes *attributes), NULL, text_of(attributes))
+      nvtx_text_of(attributes))
+PUSH(push_ex, (const struct ms_nvtx_attributes *attributes), NULL, nvtx_text_of(attributes))
 PUSH(push_a, (const char *text), NULL, ms_phase_text(text))
 PUSH(push_w, (const wchar_t *text), NULL, wide_text(text))
 PUSH(domain_push_ex, (const void *domain, const struct ms_nvtx_attributes *attributes), domain,
-     text_of(attributes))
+     nvtx_text_of(attributes))
 POP(pop, (void), NULL)
 POP(domain_pop, (const void *domain), domain)
 TEXT(create_a, (const char *name), ms_phase_text(name))
@@ -116,7 +116,7 @@ static void domain_end(__attribute__((unused)) const void *domain, uint64_t id)
     MS_PHASES_WITHIN ms_phase_end(id);
 }
 
-static void end(uint64_t id)
+static void nvtx_end(uint64_t id)
 {
     domain_end(NULL, id);
 }
@@ -132,7 +132,7 @@ static const struct {
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_START_EX, (ms_nvtx_function_t)start_ex},
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_START_A, (ms_nvtx_function_t)start_a},
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_START_W, (ms_nvtx_function_t)start_w},
-    {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_END, (ms_nvtx_function_t)end},
+    {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_END, (ms_nvtx_function_t)nvtx_end},
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_PUSH_EX, (ms_nvtx_function_t)push_ex},
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_PUSH_A, (ms_nvtx_function_t)push_a},
     {MS_NVTX_MODULE_CORE, MS_NVTX_RANGE_PUSH_W, (ms_nvtx_function_t)push_w},
@@ -148,7 +148,7 @@ static const struct {
     {MS_NVTX_MODULE_CORE2, MS_NVTX_DOMAIN_CREATE_W, (ms_nvtx_function_t)create_w},
 };
 
-static void fill(const struct ms_nvtx_callbacks *callbacks, int module)
+static void nvtx_fill(const struct ms_nvtx_callbacks *callbacks, int module)
 {
     ms_nvtx_function_t **table = NULL;
     unsigned size = 0;
@@ -166,8 +166,8 @@ int InitializeInjectionNvtx2(ms_nvtx_tables_t tables)
     if (!callbacks || callbacks->bytes < sizeof *callbacks || !callbacks->module ||
         !ms_phases_is_preloaded() || !ms_init_active())
         return 0;
-    fill(callbacks, MS_NVTX_MODULE_CORE);
-    fill(callbacks, MS_NVTX_MODULE_CORE2);
+    nvtx_fill(callbacks, MS_NVTX_MODULE_CORE);
+    nvtx_fill(callbacks, MS_NVTX_MODULE_CORE2);
     return 1;
 }
 

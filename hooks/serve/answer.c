@@ -49,7 +49,7 @@ static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 
 /* Whether the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a
  * live block lies there. */
-static bool look(uint64_t address, struct own *own_p, bool *found_p)
+static bool answer_look(uint64_t address, struct own *own_p, bool *found_p)
 {
     struct ms_ipc_view view;
 
@@ -76,7 +76,7 @@ static bool begin_question(struct question *question, uint64_t address)
     if (ms_thread.depth > 0 || !ms_init_active())
         return false;
     ms_hook_scope_enter(&question->scope);
-    if (look(address, &question->own, &question->found)) {
+    if (answer_look(address, &question->own, &question->found)) {
         question->asked = question->found ? address : MS_NOWHERE;
         return true;
     }

@@ -40,7 +40,7 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 }
 
 /* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
-static void note(struct ms_kept_site *kept, const struct ms_target *target, uint64_t word)
+static void direct_note(struct ms_kept_site *kept, const struct ms_target *target, uint64_t word)
 {
     kept->word = 0;
     atomic_signal_fence(memory_order_seq_cst);
@@ -62,7 +62,7 @@ void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t 
     ms_guard_enter();
     kept = ms_kept_site_mine(row);
     if (kept)
-        note(kept, target, word);
+        direct_note(kept, target, word);
     ms_guard_leave();
 }
 

@@ -144,7 +144,7 @@ bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *fr
 /* A handler that interrupted memshim's own code, in which the pool's locks may be held: the block is lost to
  * the program, which the report says. The vendor must not see the address: it would free memory that others
  * live in. */
-static MS_NOINLINE bool drop(uint64_t address, int *status_p)
+static MS_NOINLINE bool serve_drop(uint64_t address, int *status_p)
 {
     if (!ms_pool_owns(address))
         return false;
@@ -215,7 +215,7 @@ bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *fra
     bool served, waits;
 
     if (!address || !ms_serve_matters())
-        return address && ms_thread.depth > 0 && drop(address, status_p);
+        return address && ms_thread.depth > 0 && serve_drop(address, status_p);
     enter(&scope, outer);
     served = free_begin(target, outer, address, &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
@@ -240,7 +240,7 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
     struct ms_pool_block block;
 
     if (!address || !ms_serve_matters())
-        return address && ms_thread.depth > 0 && drop(address, status_p);
+        return address && ms_thread.depth > 0 && serve_drop(address, status_p);
     if (ms_stream_owns(address)) {
         *status_p = ms_serve_free_ordered(row, target, frame, caller, args);
         return true;

@@ -24,7 +24,7 @@ _Atomic bool ms_serve_one_has_ended;
 _Atomic bool ms_serve_one_is_down; /* a context has shown an error that stays, some time */
 
 /* Entries are never moved, so a gap left by a context that ended does not end the search. */
-static struct ms_served_context *find(uint64_t handle)
+static struct ms_served_context *serve_context_find(uint64_t handle)
 {
     unsigned first = ms_served_slot(handle);
 
@@ -38,13 +38,13 @@ static struct ms_served_context *find(uint64_t handle)
 
 static struct ms_served_context *find_or_make(uint64_t handle)
 {
-    struct ms_served_context *found = find(handle);
+    struct ms_served_context *found = serve_context_find(handle);
     unsigned first = ms_served_slot(handle);
 
     if (found)
         return found;
     ms_lock(&lock);
-    found = find(handle);
+    found = serve_context_find(handle);
     for (unsigned i = 0; i < MS_SERVED_CONTEXTS && !found; i++) {
         struct ms_served_context *c = &ms_served_contexts[(first + i) % MS_SERVED_CONTEXTS];
         if (atomic_load_explicit(&c->handle, memory_order_relaxed) != 0)
@@ -61,14 +61,14 @@ static struct ms_served_context *find_or_make(uint64_t handle)
 }
 
 /* One line for all contexts in which it is the same. */
-static int refuse(const char *why, int status)
+static int serve_context_refuse(const char *why, int status)
 {
     ms_diagnostic(MS_LOG_WARN, "pool", "going on as with MEMSHIM_MODE=track: %s (status %d)", why, status);
     return MS_SERVED_NO;
 }
 
 /* The thread that comes first checks; others are followed meanwhile. */
-static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
+static bool serve_context_check(const struct ms_gpu *gpu, struct ms_served_context *c)
 {
     int unchecked = MS_SERVED_UNCHECKED, state;
     const char *tool;
@@ -81,7 +81,7 @@ static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
                       "nothing is served while %s is at work: a pool would hide what it looks for", tool);
         state = MS_SERVED_NO;
     } else if (!gpu->mem_alloc || !gpu->mem_free || !gpu->address_range) {
-        state = refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
+        state = serve_context_refuse("the driver lacks what the pool needs", CUDA_ERROR_NOT_FOUND);
     } else {
         /* whether the driver does as known the pool sees in the first memory that it is given */
         state = MS_SERVED_YES;
@@ -96,7 +96,7 @@ static bool check(const struct ms_gpu *gpu, struct ms_served_context *c)
 
 static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, int device)
 {
-    struct ms_served_context *c = find(handle);
+    struct ms_served_context *c = serve_context_find(handle);
     int state;
 
     if (MS_UNLIKELY(!c) && !(c = find_or_make(handle)))
@@ -104,7 +104,7 @@ static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, 
     state = atomic_load_explicit(&c->state, memory_order_acquire);
     if (MS_UNLIKELY(state == MS_SERVED_UNCHECKED)) {
         ms_call_describe_device(gpu, device);
-        return check(gpu, c);
+        return serve_context_check(gpu, c);
     }
     if (state != MS_SERVED_YES)
         return false;
@@ -139,7 +139,7 @@ static void learn_pitch(const struct ms_gpu *gpu, struct ms_served_context *c, i
 
 uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, int device, unsigned element_bytes)
 {
-    struct ms_served_context *c = find(handle);
+    struct ms_served_context *c = serve_context_find(handle);
 
     if (!c || (element_bytes != 4 && element_bytes != 8 && element_bytes != 16))
         return 0;
@@ -152,7 +152,7 @@ uint64_t ms_serve_pitch(const struct ms_gpu *gpu, uint64_t handle, int device, u
 
 bool ms_serve_context_is_served(uint64_t handle)
 {
-    const struct ms_served_context *c = find(handle);
+    const struct ms_served_context *c = serve_context_find(handle);
 
     return c && atomic_load_explicit(&c->state, memory_order_acquire) == MS_SERVED_YES;
 }
@@ -167,13 +167,13 @@ void ms_serve_context_foreign(uint64_t handle)
 
 void ms_serve_context_ending(uint64_t handle)
 {
-    if (handle && find(handle))
+    if (handle && serve_context_find(handle))
         ms_pool_context_ending(handle);
 }
 
 void ms_serve_context_ended(uint64_t handle, bool dead)
 {
-    struct ms_served_context *c = handle ? find(handle) : NULL;
+    struct ms_served_context *c = handle ? serve_context_find(handle) : NULL;
 
     if (handle && dead) {
         atomic_store_explicit(&ms_serve_one_has_ended, true, memory_order_relaxed);
@@ -218,7 +218,7 @@ void ms_serve_status(uint64_t handle, int status)
     struct ms_served_context *c;
     int served = MS_SERVED_YES;
 
-    if (MS_LIKELY(status == 0) || !is_sticky(status) || !handle || !(c = find(handle)))
+    if (MS_LIKELY(status == 0) || !is_sticky(status) || !handle || !(c = serve_context_find(handle)))
         return;
     if (atomic_compare_exchange_strong(&c->state, &served, MS_SERVED_NO)) {
         ms_diagnostic(MS_LOG_INFO, "pool", "a context is not served any more: it shows error %d, which stays",

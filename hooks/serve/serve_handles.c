@@ -44,7 +44,7 @@ int ms_recycled_fill(const struct ms_call *call)
 
 /* --- figures --- */
 
-static struct ms_segment_record segment_of(const struct ms_recycled *whole)
+static struct ms_segment_record serve_handles_segment_of(const struct ms_recycled *whole)
 {
     return (struct ms_segment_record){.address = whole->place,
                                       .bytes = whole->key.bytes,
@@ -54,7 +54,7 @@ static struct ms_segment_record segment_of(const struct ms_recycled *whole)
 
 enum change { TAKEN, PUT, UNPUT, EVICTED, MISSED };
 
-static void count(int device, enum change change, uint64_t bytes)
+static void serve_handles_count(int device, enum change change, uint64_t bytes)
 {
     ms_lock(&lock);
     struct device *d = &devices[device];
@@ -94,11 +94,11 @@ static void count(int device, enum change change, uint64_t bytes)
 
 /* --- giving back --- */
 
-static void give_back(const struct ms_recycled *whole)
+static void serve_handles_give_back(const struct ms_recycled *whole)
 {
     ms_ledger_segment_removed(whole->place);
     whole->key.gpu->vendor->handle_free(whole->key.gpu, whole->thing);
-    count(whole->key.device, EVICTED, whole->key.bytes);
+    serve_handles_count(whole->key.device, EVICTED, whole->key.bytes);
 }
 
 /* Another thread's request that the vendor refuses, and that finds nothing here, sees that this one is on its
@@ -112,7 +112,7 @@ static bool evict(int device, uint64_t *bytes_p)
     ms_driver_frees_begin(device);
     bool found = ms_recycled_evict(device, &whole);
     if (found) {
-        give_back(&whole);
+        serve_handles_give_back(&whole);
         *bytes_p += whole.key.bytes;
     }
     ms_driver_frees_end(device);
@@ -205,7 +205,7 @@ void ms_recycled_end_rest(const struct ms_gpu *gpu)
 
 /* --- the calls --- */
 
-static void answer(struct ms_call *call, int status)
+static void serve_handles_answer(struct ms_call *call, int status)
 {
     call->answered = true;
     call->status = status;
@@ -216,7 +216,7 @@ static void serve(struct ms_call *call)
     call->served = true;
     if (ms_thread.outermost)
         ms_thread.outermost->served = true;
-    answer(call, 0);
+    serve_handles_answer(call, 0);
 }
 
 /* MEMSHIM_LIMIT is the device's memory to the program: what waits goes first, then there is none. */
@@ -244,11 +244,11 @@ void ms_recycled_create_begin(struct ms_call *call)
         return;
     if (ms_recycled_take(&key, &whole)) {
         ms_ledger_segment_removed(whole.place);
-        count(key.device, TAKEN, key.bytes);
+        serve_handles_count(key.device, TAKEN, key.bytes);
         *(uint64_t *)(uintptr_t)call->args.out = whole.thing;
         serve(call);
     } else if (is_beyond_limit(call)) {
-        answer(call, call->gpu->vendor->no_memory);
+        serve_handles_answer(call, call->gpu->vendor->no_memory);
     }
 }
 
@@ -260,13 +260,13 @@ void ms_recycled_create_end(struct ms_call *call, int status)
         return;
     ms_handle_created(call);
     if (!call->answered && ms_recycled_key_of(call, &key))
-        count(key.device, MISSED, key.bytes);
+        serve_handles_count(key.device, MISSED, key.bytes);
 }
 
 void ms_recycled_refuse(struct ms_call *call)
 {
     if (call->args.key && ms_recycled_has(call->args.key))
-        answer(call, call->gpu->vendor->unknown_handle);
+        serve_handles_answer(call, call->gpu->vendor->unknown_handle);
 }
 
 void ms_recycled_release_begin(struct ms_call *call)
@@ -283,15 +283,15 @@ void ms_recycled_release_begin(struct ms_call *call)
         return;
     }
     whole.place = ms_recycled_place(whole.key.bytes);
-    segment = segment_of(&whole);
+    segment = serve_handles_segment_of(&whole);
     ms_ledger_segment_added(&segment);
-    count(whole.key.device, PUT, whole.key.bytes);
+    serve_handles_count(whole.key.device, PUT, whole.key.bytes);
     if (ms_recycled_put(&whole)) {
         serve(call);
         keep_bound(whole.key.gpu, whole.key.device);
     } else { /* the record has forgotten it, and the vendor gets it */
         ms_ledger_segment_removed(whole.place);
-        count(whole.key.device, UNPUT, whole.key.bytes);
+        serve_handles_count(whole.key.device, UNPUT, whole.key.bytes);
     }
 }
 
@@ -378,7 +378,7 @@ void ms_recycled_tell_figures(void)
 
 static void tell_piece(void *arg, const struct ms_recycled *whole)
 {
-    const struct ms_segment_record segment = segment_of(whole);
+    const struct ms_segment_record segment = serve_handles_segment_of(whole);
     const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
 
     (void)arg;

@@ -163,7 +163,7 @@ static bool needs_room(unsigned class, const struct ms_args *args)
     }
 }
 
-static int device_of(unsigned class, const struct ms_gpu *gpu, const struct ms_args *args)
+static int serve_oom_device_of(unsigned class, const struct ms_gpu *gpu, const struct ms_args *args)
 {
     uint64_t context;
 
@@ -183,7 +183,7 @@ void ms_serve_before_growth(const struct ms_call *call)
     if (call->answered || !ms_families[ms_rows[call->row]->api].vendor || !needs_room(class, &call->args) ||
         !call->args.bytes || (outer && ms_rows[outer->row]->class == MS_CLASS_BUFFER_ALLOC))
         return;
-    device = device_of(class, call->gpu, &call->args);
+    device = serve_oom_device_of(class, call->gpu, &call->args);
     if (device >= 0 && could_hold(call->gpu, device, call->args.bytes, 0))
         ms_keep_before_followed(device, call->args.bytes);
 }
@@ -202,7 +202,7 @@ bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_
         !needs_room(class, args))
         return false;
     ms_hook_scope_enter(&scope);
-    device = device_of(class, gpu, args);
+    device = serve_oom_device_of(class, gpu, args);
     if (!could_hold(gpu, device, args->bytes, 0))
         device = MS_DEVICE_NONE;
     made = device >= 0 && ms_recycled_give_back(device) > 0;

@@ -41,7 +41,7 @@ static uint64_t limbo_of(uint64_t live_bytes)
     return ms_option_is_percent(MS_OPT_LIMBO) && bytes < PENDING_LEAST_BYTES ? PENDING_LEAST_BYTES : bytes;
 }
 
-static uint64_t size_of(char option, uint64_t total_bytes)
+static uint64_t serve_policy_size_of(char option, uint64_t total_bytes)
 {
     switch (option) {
     case 'L':
@@ -57,7 +57,7 @@ static uint64_t size_of(char option, uint64_t total_bytes)
     }
 }
 
-static struct ms_pool_policy policy = {.size_of = size_of};
+static struct ms_pool_policy policy = {.size_of = serve_policy_size_of};
 
 /* --- what the pool tells --- */
 
@@ -130,7 +130,7 @@ static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
     ms_ledger_stream_arena(i, &record);
 }
 
-static struct ms_segment_record segment_of(const struct ms_pool_segment *segment)
+static struct ms_segment_record serve_policy_segment_of(const struct ms_pool_segment *segment)
 {
     return (struct ms_segment_record){.address = segment->address,
                                       .bytes = segment->bytes,
@@ -143,7 +143,7 @@ static struct ms_segment_record segment_of(const struct ms_pool_segment *segment
 
 static void segment_added(const struct ms_pool_segment *segment)
 {
-    const struct ms_segment_record record = segment_of(segment);
+    const struct ms_segment_record record = serve_policy_segment_of(segment);
 
     ms_ledger_segment_added(&record);
 }
@@ -153,7 +153,7 @@ static void segment_removed(const struct ms_pool_segment *segment)
     ms_ledger_segment_removed(segment->address);
 }
 
-static void note(const char *line)
+static void serve_policy_note(const char *line)
 {
     ms_diagnostic(MS_LOG_INFO, "pool", "%s", line);
 }
@@ -166,7 +166,7 @@ static void warn(const char *line)
 static const struct ms_pool_observer observer = {.segment_added = segment_added,
                                                  .segment_removed = segment_removed,
                                                  .figures = tell_figures,
-                                                 .note = note,
+                                                 .note = serve_policy_note,
                                                  .warn = warn};
 
 /* --- all of it at one moment, for the report --- */
@@ -219,7 +219,7 @@ static void tell_piece(void *arg, const struct ms_pool_piece *piece)
                                      [MS_STATE_PENDING] = MS_PIECE_PENDING,
                                      [MS_STATE_FREE] = MS_PIECE_FREE,
                                      [MS_STATE_PINNED] = MS_PIECE_PINNED};
-    const struct ms_segment_record segment = segment_of(piece->segment);
+    const struct ms_segment_record segment = serve_policy_segment_of(piece->segment);
     const struct ms_piece_record record = {.offset = piece->offset,
                                            .bytes = piece->bytes,
                                            .requested = piece->requested,
@@ -246,7 +246,7 @@ struct search {
     const char *found;
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
+static int serve_policy_look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
     const char *slash = strrchr(info->dlpi_name ? info->dlpi_name : "", '/');
     const char *name = slash ? slash + 1 : info->dlpi_name ? info->dlpi_name : "";
@@ -264,7 +264,7 @@ static const char *loaded(const char *const *prefixes)
 {
     struct search search = {prefixes, NULL};
 
-    ms_each_object(look_at, &search);
+    ms_each_object(serve_policy_look_at, &search);
     return search.found;
 }
 

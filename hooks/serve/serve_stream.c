@@ -66,8 +66,8 @@ static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_
 }
 
 /* What goes back from here on is seen, where the request is refused. */
-static enum ms_pool_verdict ask(struct ms_stream *stream, const struct ms_args *args,
-                                struct ms_pool_block *given, struct ms_room *room)
+static enum ms_pool_verdict serve_stream_ask(struct ms_stream *stream, const struct ms_args *args,
+                                             struct ms_pool_block *given, struct ms_room *room)
 {
     room->ended = ms_driver_frees_ended(ms_stream_device(stream));
     return ms_stream_alloc(stream, args->key, args->bytes, given);
@@ -90,9 +90,9 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
     if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
         is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
         !is_forbidden(target->gpu, args->stream))
-        verdict = ask(stream, args, &given, &room);
+        verdict = serve_stream_ask(stream, args, &given, &room);
     while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
-        verdict = ask(stream, args, &given, &room);
+        verdict = serve_stream_ask(stream, args, &given, &room);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
         count(outer, target->gpu, row, 0, args->bytes);

@@ -60,7 +60,7 @@ static const struct {
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
-static unsigned count(const char *api, const char *outcome)
+static unsigned list_rows_count(const char *api, const char *outcome)
 {
     unsigned n = 0;
 
@@ -71,7 +71,9 @@ static unsigned count(const char *api, const char *outcome)
 
 static bool has_rows(const char *api)
 {
-    return count(api, "SERVED") + count(api, "FOLLOWED") + count(api, "PASSED") > 0;
+    return list_rows_count(api, "SERVED") + list_rows_count(api, "FOLLOWED") +
+               list_rows_count(api, "PASSED") >
+           0;
 }
 
 static void print_lower(const char *text)
@@ -86,8 +88,9 @@ static void print_totals(void)
     for (size_t f = 0; f < FAMILIES; f++) {
         if (!has_rows(families[f].api))
             continue;
-        unsigned served = count(families[f].api, "SERVED"), followed = count(families[f].api, "FOLLOWED"),
-                 passed = count(families[f].api, "PASSED");
+        unsigned served = list_rows_count(families[f].api, "SERVED"),
+                 followed = list_rows_count(families[f].api, "FOLLOWED"),
+                 passed = list_rows_count(families[f].api, "PASSED");
         printf("| %s | %u | %u | %u | %u |\n", families[f].title, served, followed, passed,
                served + followed + passed);
     }

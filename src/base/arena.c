@@ -74,7 +74,7 @@ static void *map(size_t bytes)
 }
 
 /* NULL when the chunk has no room. */
-static void *take(struct chunk *chunk, size_t bytes)
+static void *arena_take(struct chunk *chunk, size_t bytes)
 {
     size_t used = atomic_load_explicit(&chunk->used, memory_order_relaxed);
     do {
@@ -107,9 +107,9 @@ static void *take_from_new_chunk(size_t bytes)
     ms_lock(&grow_lock);
     struct chunk *chunk = atomic_load_explicit(&current, memory_order_acquire);
     if (chunk)
-        memory = take(chunk, bytes); /* another thread may have mapped it while this one waited */
+        memory = arena_take(chunk, bytes); /* another thread may have mapped it while this one waited */
     if (!memory && (chunk = new_chunk()) != NULL) {
-        memory = take(chunk, bytes);
+        memory = arena_take(chunk, bytes);
         atomic_store_explicit(&current, chunk, memory_order_release);
     }
     ms_unlock(&grow_lock);
@@ -126,7 +126,7 @@ void *ms_arena_alloc(size_t bytes)
     }
     bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
     struct chunk *chunk = atomic_load_explicit(&current, memory_order_acquire);
-    void *memory = chunk ? take(chunk, bytes) : NULL;
+    void *memory = chunk ? arena_take(chunk, bytes) : NULL;
     return MS_LIKELY(memory != NULL) ? memory : take_from_new_chunk(bytes);
 }
 

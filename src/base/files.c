@@ -24,7 +24,7 @@ mode_t ms_file_mode(void)
     return readers >= 0 && readers < (int64_t)MS_ARRAY_LEN(modes) ? modes[readers] : 0600;
 }
 
-static int refuse(int fd, int error)
+static int files_refuse(int fd, int error)
 {
     if (fd >= 0)
         close(fd);
@@ -34,7 +34,7 @@ static int refuse(int fd, int error)
 
 /* Without /proc, or where that is a link to itself (ELOOP: in trees that debootstrap made where it may mount
  * nothing), the file is opened by its name, and taken if it is the one that was looked at. */
-static int open_again(int seen, const char *path, const struct stat *status)
+static int files_open_again(int seen, const char *path, const struct stat *status)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     char again[32];
@@ -46,7 +46,7 @@ static int open_again(int seen, const char *path, const struct stat *status)
         return fd;
     if (fstat(fd, &found) == 0 && found.st_dev == status->st_dev && found.st_ino == status->st_ino)
         return fd;
-    return refuse(fd, ESTALE);
+    return files_refuse(fd, ESTALE);
 }
 
 /* O_PATH says what is there without opening it: to open a device can be to command it. */
@@ -57,12 +57,12 @@ int ms_file_open_regular(const char *path, struct stat *status_p)
     if (seen < 0)
         return -1;
     if (fstat(seen, status_p) != 0)
-        return refuse(seen, errno);
+        return files_refuse(seen, errno);
     if (!S_ISREG(status_p->st_mode))
-        return refuse(seen, S_ISDIR(status_p->st_mode) ? EISDIR : EINVAL);
-    fd = open_again(seen, path, status_p);
+        return files_refuse(seen, S_ISDIR(status_p->st_mode) ? EISDIR : EINVAL);
+    fd = files_open_again(seen, path, status_p);
     if (fd < 0)
-        return refuse(seen, errno);
+        return files_refuse(seen, errno);
     close(seen);
     return fd;
 }
@@ -90,16 +90,16 @@ int ms_file_open_own(const char *path, struct stat *status_p)
     if (lstat(path, status_p) != 0)
         return -1;
     if (!S_ISREG(status_p->st_mode))
-        return refuse(-1, S_ISLNK(status_p->st_mode) ? ELOOP : EINVAL);
+        return files_refuse(-1, S_ISLNK(status_p->st_mode) ? ELOOP : EINVAL);
     if (status_p->st_uid != geteuid())
-        return refuse(-1, EPERM);
+        return files_refuse(-1, EPERM);
     fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return -1;
     if (fstat(fd, status_p) != 0)
-        return refuse(fd, errno);
+        return files_refuse(fd, errno);
     if (!S_ISREG(status_p->st_mode) || status_p->st_uid != geteuid())
-        return refuse(fd, EPERM);
+        return files_refuse(fd, EPERM);
     return fd;
 }
 
@@ -107,7 +107,7 @@ int ms_file_create_beside(const char *path, mode_t mode, char *temporary, size_t
 {
     for (int i = 0; i < TRIES; i++) {
         if ((size_t)snprintf(temporary, bytes, "%s.%d-%d.tmp", path, (int)getpid(), i) >= bytes)
-            return refuse(-1, ENAMETOOLONG);
+            return files_refuse(-1, ENAMETOOLONG);
         int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             return -1;
@@ -115,12 +115,12 @@ int ms_file_create_beside(const char *path, mode_t mode, char *temporary, size_t
             int error = errno;
 
             unlink(temporary);
-            return refuse(fd, error);
+            return files_refuse(fd, error);
         }
         if (fd >= 0)
             return fd;
     }
-    return refuse(-1, EEXIST);
+    return files_refuse(-1, EEXIST);
 }
 
 int ms_file_number(const char *path, unsigned number, char *numbered, size_t bytes)
@@ -176,7 +176,7 @@ static int move_to_numbered(const char *temporary, char *path, size_t bytes)
 
     for (unsigned i = 2; result != 0 && errno == EEXIST && i <= MS_FILE_NUMBERS; i++) {
         if (ms_file_number(path, i, numbered, sizeof numbered) != 0 || strlen(numbered) >= bytes)
-            return refuse(-1, ENAMETOOLONG);
+            return files_refuse(-1, ENAMETOOLONG);
         result = move_to_new(temporary, numbered);
         if (result == 0)
             strcpy(path, numbered);
@@ -184,7 +184,7 @@ static int move_to_numbered(const char *temporary, char *path, size_t bytes)
     return result;
 }
 
-static int move(const char *temporary, char *path, size_t bytes, enum ms_file_place place)
+static int files_move(const char *temporary, char *path, size_t bytes, enum ms_file_place place)
 {
     switch (place) {
     case MS_FILE_NEW:
@@ -202,11 +202,11 @@ int ms_file_publish(const struct stat *written, const char *temporary, char *pat
 {
     struct stat named;
 
-    if (move(temporary, path, bytes, place) != 0) {
+    if (files_move(temporary, path, bytes, place) != 0) {
         int error = errno;
 
         unlink(temporary);
-        return refuse(-1, error);
+        return files_refuse(-1, error);
     }
     if (lstat(path, &named) != 0)
         return -1;

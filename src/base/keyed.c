@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void **bucket_of(struct ms_keyed_table *table, uint64_t key)
+static void **keyed_bucket_of(struct ms_keyed_table *table, uint64_t key)
 {
     return &table->buckets[(key * 0x9e3779b97f4a7c15u >> 48) % MS_KEYED_BUCKETS];
 }
@@ -24,12 +24,12 @@ void **ms_keyed_after(void **place, uint64_t key)
 
 void **ms_keyed_find(struct ms_keyed_table *table, uint64_t key)
 {
-    return ms_keyed_from(bucket_of(table, key), key);
+    return ms_keyed_from(keyed_bucket_of(table, key), key);
 }
 
 void *ms_keyed_add(struct ms_keyed_table *table, uint64_t key)
 {
-    void **bucket = bucket_of(table, key);
+    void **bucket = keyed_bucket_of(table, key);
     struct ms_keyed *record = ms_records_take(&table->records);
     if (!record)
         return NULL;

@@ -82,7 +82,7 @@ static uint64_t now_ns(void)
 }
 
 /* Waits until the lock is ours, or until `deadline_ns` has passed (0: never). */
-static bool wait_for(struct ms_lock *lock, uint64_t deadline_ns)
+static bool lock_wait_for(struct ms_lock *lock, uint64_t deadline_ns)
 {
     int saved_errno = errno;
     bool taken;
@@ -99,12 +99,12 @@ static bool wait_for(struct ms_lock *lock, uint64_t deadline_ns)
 void ms_lock_slowly(struct ms_lock *lock)
 {
     if (!spin(lock))
-        wait_for(lock, 0);
+        lock_wait_for(lock, 0);
 }
 
 bool ms_lock_within(struct ms_lock *lock, unsigned timeout_ms)
 {
-    if (!try_lock(lock) && !spin(lock) && !wait_for(lock, now_ns() + (uint64_t)timeout_ms * 1000000u))
+    if (!try_lock(lock) && !spin(lock) && !lock_wait_for(lock, now_ns() + (uint64_t)timeout_ms * 1000000u))
         return false;
     ms_lock_note_taken(lock);
     return true;

@@ -134,7 +134,7 @@ void ms_log(enum ms_log_level level, const char *area, const char *format, ...)
 }
 
 /* Whether the line is new, or there is no room to tell. */
-static bool keep(const char *line)
+static bool log_keep(const char *line)
 {
     bool fresh = true;
     ms_lock(&kept_lock);
@@ -158,7 +158,7 @@ void ms_diagnostic(enum ms_log_level level, const char *area, const char *format
     va_start(args, format);
     struct wording *said = word(level, area, format, args);
     va_end(args);
-    if (said && keep(said->kept) && enabled(level))
+    if (said && log_keep(said->kept) && enabled(level))
         write_line(said->line, said->bytes);
     ms_aux_stack_give(said);
     errno = saved_errno;

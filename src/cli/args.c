@@ -20,7 +20,7 @@
 static const char *current_verb;
 
 /* One line, whatever is in it: names of files and words of reports come from others. */
-static void say(const char *verb, const char *format, va_list args)
+static void args_say(const char *verb, const char *format, va_list args)
 {
     char *line = NULL;
 
@@ -37,7 +37,7 @@ void ms_cli_error(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    say(current_verb, format, args);
+    args_say(current_verb, format, args);
     va_end(args);
 }
 
@@ -46,7 +46,7 @@ void ms_cli_note(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    say(NULL, format, args);
+    args_say(NULL, format, args);
     va_end(args);
 }
 
@@ -135,7 +135,7 @@ static const struct ms_flag *flag_of(const struct parser *parser, int value, con
 
 /* An option that the verb does not have, and the one that may have been meant. getopt takes the start of a
  * name for the name; one that is the start of several is not near to one of them alone. */
-static void refuse(const char *name, const char *verb)
+static void args_refuse(const char *name, const char *verb)
 {
     char typed[64];
     struct ms_nearest nearest = {.typed = typed};
@@ -154,7 +154,7 @@ static void refuse(const char *name, const char *verb)
 
 /* getopt left the offender in optopt (a letter, or the value of a known long option) or in the last word it
  * looked at. */
-static int complain(const struct parser *parser, int value, char **argv)
+static int args_complain(const struct parser *parser, int value, char **argv)
 {
     const struct ms_flag *flag = optopt ? flag_of(parser, optopt, argv[0]) : NULL;
     char name[64];
@@ -170,7 +170,7 @@ static int complain(const struct parser *parser, int value, char **argv)
     else if (flag)
         ms_cli_error("option '%s' takes no argument", name);
     else
-        refuse(name, argv[0]);
+        args_refuse(name, argv[0]);
     return -1;
 }
 
@@ -189,7 +189,7 @@ int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void
             return -2;
         }
         if (value == '?' || value == ':')
-            return complain(&parser, value, argv);
+            return args_complain(&parser, value, argv);
         flag = flag_of(&parser, value, argv[0]);
         if (take(arg, flag->id, optarg) < 0)
             return -1;

@@ -115,7 +115,7 @@ static struct {
 } * known;
 static size_t known_count, known_mask;
 
-static size_t place_of(const struct ms_report *report, const json_t *row)
+static size_t load_place_of(const struct ms_report *report, const json_t *row)
 {
     size_t i = ((uintptr_t)row >> 4) * 0x9e3779b97f4a7c15u >> 20 & known_mask;
 
@@ -125,7 +125,7 @@ static size_t place_of(const struct ms_report *report, const json_t *row)
 }
 
 /* Room for one more, at most half of it taken. */
-static bool make_room(void)
+static bool load_make_room(void)
 {
     enum { FIRST = 1024 };
     size_t size = known ? (known_mask + 1) * 2 : FIRST;
@@ -140,7 +140,7 @@ static bool make_room(void)
     known_mask = size - 1;
     for (size_t i = 0; i < places; i++)
         if (before[i].row)
-            after[place_of(before[i].report, before[i].row)] = before[i];
+            after[load_place_of(before[i].report, before[i].row)] = before[i];
     free(before);
     return true;
 }
@@ -149,9 +149,9 @@ static json_t *shared_frame(const struct ms_report *report, json_t *row)
 {
     size_t i;
 
-    if (!make_room())
+    if (!load_make_room())
         return frame_json(report, row);
-    i = place_of(report, row);
+    i = load_place_of(report, row);
     if (!known[i].row) {
         known[i].row = json_incref(row);
         known[i].report = report;

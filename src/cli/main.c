@@ -41,7 +41,7 @@ const struct ms_verb *ms_verb_find(const char *name)
 }
 
 /* What an unknown verb may have been meant for. */
-static void refuse(const char *name)
+static void main_refuse(const char *name)
 {
     struct ms_nearest nearest = {.typed = name};
     const struct ms_verb *verb;
@@ -55,7 +55,7 @@ static void refuse(const char *name)
                      name);
 }
 
-static void go_on(int number)
+static void main_go_on(int number)
 {
     (void)number;
 }
@@ -67,7 +67,7 @@ static void outlive_limits(void)
     struct sigaction is;
 
     if (sigaction(SIGXFSZ, NULL, &is) == 0 && is.sa_handler == SIG_DFL)
-        signal(SIGXFSZ, go_on);
+        signal(SIGXFSZ, main_go_on);
 }
 
 /* The verbs that print for people. The others write what programs read, or keep the terminal for themselves.
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         argv[1] = (char *)"version";
     verb = ms_verb_find(argv[1]);
     if (!verb) {
-        refuse(argv[1]);
+        main_refuse(argv[1]);
         return MS_EXIT_USAGE;
     }
     if (is_screen(verb->name))

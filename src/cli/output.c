@@ -55,7 +55,7 @@ static int open_device(const char *path)
     return fd;
 }
 
-static const char *kind_of(mode_t mode)
+static const char *output_kind_of(mode_t mode)
 {
     return S_ISLNK(mode)    ? "a link"
            : S_ISDIR(mode)  ? "a directory"
@@ -94,7 +94,7 @@ FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place
     if (lstat(path, &st) == 0) {
         if (!S_ISREG(st.st_mode)) {
             ms_cli_error("%s exists and is %s; it is not written to, nor replaced", path,
-                         kind_of(st.st_mode));
+                         output_kind_of(st.st_mode));
             return NULL;
         }
         if (place == MS_FILE_NEW) {
@@ -124,7 +124,7 @@ FILE *ms_cli_open_output(const char *path, bool force)
     return file;
 }
 
-static int publish(const struct stat *written)
+static int output_publish(const struct stat *written)
 {
     int result = ms_file_publish(written, output.temporary, output.path, sizeof(output.path), output.place);
 
@@ -158,7 +158,7 @@ int ms_cli_close_output(FILE *out)
         if (*output.path)
             unlink(output.temporary);
     } else if (*output.path) {
-        failed = publish(&written) < 0;
+        failed = output_publish(&written) < 0;
     }
     output.path[0] = '\0';
     return failed ? MS_EXIT_USAGE : MS_EXIT_OK;

@@ -75,7 +75,7 @@ static size_t indent_of(const char *text)
     return begin > wrap.columns / 2 ? wrap.columns / 2 : begin;
 }
 
-static void put_line(const char *text)
+static void wrap_put_line(const char *text)
 {
     size_t columns = wrap.columns, done = fitting(text, columns), indent = indent_of(text);
 
@@ -88,10 +88,10 @@ static void put_line(const char *text)
     }
 }
 
-static int take(char byte)
+static int wrap_take(char byte)
 {
     if (byte == '\n') {
-        put_line(wrap.line ? wrap.line : "");
+        wrap_put_line(wrap.line ? wrap.line : "");
         wrap.used = 0;
         fputc('\n', wrap.terminal);
     } else {
@@ -117,7 +117,7 @@ static ssize_t take_all(void *unused, const char *bytes, size_t count)
         return (ssize_t)(fwrite(bytes, 1, count, wrap.terminal) == count && !fflush(wrap.terminal) ? count
                                                                                                    : 0);
     for (size_t i = 0; i < count; i++)
-        if (take(bytes[i]) < 0)
+        if (wrap_take(bytes[i]) < 0)
             return 0;
     return fflush(wrap.terminal) ? 0 : (ssize_t)count;
 }
@@ -140,7 +140,7 @@ void ms_wrap_screen(void)
 void ms_wrap_end(void)
 {
     if (wrap.used)
-        put_line(wrap.line);
+        wrap_put_line(wrap.line);
     wrap.used = 0;
     if (wrap.terminal)
         fflush(wrap.terminal);

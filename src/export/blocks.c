@@ -68,7 +68,7 @@ static int add_block(struct making *making, const struct ms_map_block *block)
     return 0;
 }
 
-static int add_gap(struct making *making, uint64_t from, uint64_t to)
+static int blocks_add_gap(struct making *making, uint64_t from, uint64_t to)
 {
     struct ms_map_block gap = {.address = from, .bytes = to - from, .state = MS_BLOCK_FREE, .site = SIZE_MAX};
 
@@ -104,11 +104,11 @@ static int add_pieces(struct making *making, const json_t *row, const struct ms_
 
         if (block.address < at || !block.bytes || block.address >= end || block.bytes > end - block.address)
             continue;
-        if (add_gap(making, at, block.address) < 0 || add_block(making, &block) < 0)
+        if (blocks_add_gap(making, at, block.address) < 0 || add_block(making, &block) < 0)
             return -1;
         at = block.address + block.bytes;
     }
-    return add_gap(making, at, end);
+    return blocks_add_gap(making, at, end);
 }
 
 static int add_segment(struct making *making, const json_t *row)
@@ -134,7 +134,7 @@ static int add_segment(struct making *making, const json_t *row)
     return 0;
 }
 
-static int by_address(const void *a, const void *b)
+static int blocks_by_address(const void *a, const void *b)
 {
     const struct ms_map_segment *x = a, *y = b;
 
@@ -147,7 +147,7 @@ static void drop_overlaps(struct ms_map *map)
     size_t kept = 0;
 
     if (map->segment_count)
-        qsort(map->segments, map->segment_count, sizeof(*map->segments), by_address);
+        qsort(map->segments, map->segment_count, sizeof(*map->segments), blocks_by_address);
     for (size_t i = 0; i < map->segment_count; i++)
         if (!kept ||
             map->segments[kept - 1].address + map->segments[kept - 1].bytes <= map->segments[i].address)

@@ -53,7 +53,7 @@ static void introduce(struct ms_events *events, const struct ms_report *report, 
     json_decref(row);
 }
 
-static int add(struct reader *reader, const struct ms_event *event)
+static int events_add(struct reader *reader, const struct ms_event *event)
 {
     struct ms_events *events = reader->events;
 
@@ -129,7 +129,7 @@ static int read_event(struct reader *reader, const char *text)
     event.free = op == 'f';
     if (events->count && events->rows[events->count - 1].ns > event.ns)
         return fail(reader, "is earlier than the one before it");
-    return add(reader, &event);
+    return events_add(reader, &event);
 }
 
 /* "# memshim VERSION: PROGRAM, process PID": the last number of the first line. */

@@ -207,7 +207,7 @@ static uint32_t frame_of(struct ms_model *model, size_t row)
     return row_frame(model, json_array_get(model->report->frames, row), row);
 }
 
-static void put_stack(struct ms_model *model, json_int_t stack)
+static void model_put_stack(struct ms_model *model, json_int_t stack)
 {
     static size_t
         rows[MS_REPORT_DEPTH_MAX]; /* more than a stack frame should be; the command has one thread */
@@ -249,7 +249,7 @@ static json_int_t not_negative(json_int_t value)
     return value > 0 ? value : 0;
 }
 
-static void add_site(struct ms_model *model, const struct ms_site_row *row, size_t i)
+static void model_add_site(struct ms_model *model, const struct ms_site_row *row, size_t i)
 {
     struct ms_model_site *site = &model->sites[model->site_count++];
     uint32_t place = place_frame(model, row), call = own_frame(model, *row->api ? row->api : "?");
@@ -259,7 +259,7 @@ static void add_site(struct ms_model *model, const struct ms_site_row *row, size
     if (row->counts)
         site->device = row->device_row;
     put_path(model, place);
-    put_stack(model, row->stack);
+    model_put_stack(model, row->stack);
     put_path(model, call);
     if (model->parts->failed)
         return;
@@ -294,7 +294,7 @@ static void add_leaks(struct ms_model *model, const struct ms_site_row *sites, s
     free(by_id);
 }
 
-static int make_room(struct ms_model *model, size_t sites)
+static int model_make_room(struct ms_model *model, size_t sites)
 {
     struct ms_model_parts *parts = model->parts;
 
@@ -320,13 +320,13 @@ int ms_model_open(struct ms_model *model, const struct ms_report *report, bool a
     if (!model->parts)
         return -1;
     model->parts->all_frames = all_frames;
-    if (!sites || make_room(model, count) < 0) {
+    if (!sites || model_make_room(model, count) < 0) {
         ms_model_close(model);
         return -1;
     }
     add_leaks(model, sites, count);
     for (i = 0; i < count && !model->parts->failed; i++)
-        add_site(model, &sites[i], i);
+        model_add_site(model, &sites[i], i);
     if (model->parts->failed) {
         ms_model_close(model);
         return -1;

@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 
-static uint64_t hash_of(const char *text)
+static uint64_t names_hash_of(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
 
@@ -18,16 +18,16 @@ static uint64_t hash_of(const char *text)
 }
 
 /* Where the text is, or the empty slot where it belongs. A slot holds a number plus one. */
-static uint32_t *slot_of(const struct ms_names *names, const char *text)
+static uint32_t *names_slot_of(const struct ms_names *names, const char *text)
 {
-    size_t at = (size_t)hash_of(text) & names->slot_mask;
+    size_t at = (size_t)names_hash_of(text) & names->slot_mask;
 
     while (names->slots[at] && strcmp(names->texts[names->slots[at] - 1], text) != 0)
         at = (at + 1) & names->slot_mask;
     return &names->slots[at];
 }
 
-static int grow(struct ms_names *names)
+static int names_grow(struct ms_names *names)
 {
     size_t room = names->room ? names->room * 2 : 256;
     char **texts = realloc(names->texts, room * sizeof(*texts));
@@ -44,7 +44,7 @@ static int grow(struct ms_names *names)
     names->room = room;
     names->slot_mask = room * 2 - 1;
     for (size_t i = 0; i < names->count; i++)
-        *slot_of(names, names->texts[i]) = (uint32_t)i + 1;
+        *names_slot_of(names, names->texts[i]) = (uint32_t)i + 1;
     return 0;
 }
 
@@ -52,9 +52,9 @@ uint32_t ms_names_number(struct ms_names *names, const char *text)
 {
     uint32_t *slot;
 
-    if (names->count == names->room && (names->count >= UINT32_MAX / 4 || grow(names) < 0))
+    if (names->count == names->room && (names->count >= UINT32_MAX / 4 || names_grow(names) < 0))
         return UINT32_MAX;
-    slot = slot_of(names, text);
+    slot = names_slot_of(names, text);
     if (!*slot) {
         names->texts[names->count] = strdup(text);
         if (!names->texts[names->count])

@@ -16,7 +16,7 @@ struct growing {
     size_t room, slot_mask;
 };
 
-static size_t slot_of(const struct growing *growing, uint32_t parent, uint32_t name_id)
+static size_t tree_slot_of(const struct growing *growing, uint32_t parent, uint32_t name_id)
 {
     uint64_t hash = ((uint64_t)parent << 32 | name_id) * 0x9e3779b97f4a7c15u;
     size_t at = (size_t)(hash >> 20) & growing->slot_mask;
@@ -30,7 +30,7 @@ static size_t slot_of(const struct growing *growing, uint32_t parent, uint32_t n
     return at;
 }
 
-static int grow(struct growing *growing)
+static int tree_grow(struct growing *growing)
 {
     size_t room = growing->room ? growing->room * 2 : 1024;
     struct ms_tree_node *nodes = realloc(growing->tree->nodes, room * sizeof(*nodes));
@@ -47,7 +47,7 @@ static int grow(struct growing *growing)
     growing->slot_mask = room * 2 - 1;
     growing->room = room;
     for (size_t i = 1; i < growing->tree->node_count; i++)
-        growing->slots[slot_of(growing, nodes[i].parent, nodes[i].name_id)] = (uint32_t)i + 1;
+        growing->slots[tree_slot_of(growing, nodes[i].parent, nodes[i].name_id)] = (uint32_t)i + 1;
     return 0;
 }
 
@@ -58,9 +58,9 @@ static uint32_t child(struct growing *growing, uint32_t parent, uint32_t number)
     struct ms_tree *tree = growing->tree;
     size_t slot;
 
-    if (tree->node_count == growing->room && grow(growing) < 0)
+    if (tree->node_count == growing->room && tree_grow(growing) < 0)
         return UINT32_MAX;
-    slot = slot_of(growing, parent, frame->name_id);
+    slot = tree_slot_of(growing, parent, frame->name_id);
     if (!growing->slots[slot]) {
         tree->nodes[tree->node_count] = (struct ms_tree_node){.name = frame->name,
                                                               .frame = number,
@@ -72,8 +72,8 @@ static uint32_t child(struct growing *growing, uint32_t parent, uint32_t number)
     return growing->slots[slot] - 1;
 }
 
-static int add_site(struct growing *growing, const struct ms_model_site *site, json_int_t weight,
-                    bool inverted)
+static int tree_add_site(struct growing *growing, const struct ms_model_site *site, json_int_t weight,
+                         bool inverted)
 {
     struct ms_tree_node *root = &growing->tree->nodes[0];
     uint32_t node = 0;
@@ -140,12 +140,12 @@ static int open_tree(struct ms_tree *tree, const struct ms_model *model, enum ms
     int result;
 
     *tree = (struct ms_tree){.node_count = 0};
-    result = grow(&growing);
+    result = tree_grow(&growing);
     if (result == 0)
         tree->nodes[tree->node_count++] = (struct ms_tree_node){.name = "all"};
     for (size_t i = 0; result == 0 && i < model->site_count; i++) {
         json_int_t weight = model->sites[i].values[value];
-        uint32_t leaf = weight || leaves ? add_site(&growing, &model->sites[i], weight, inverted) : 0;
+        uint32_t leaf = weight || leaves ? tree_add_site(&growing, &model->sites[i], weight, inverted) : 0;
 
         result = leaf == UINT32_MAX ? -1 : 0;
         if (leaves)

@@ -47,7 +47,7 @@ static struct ms_base64_deflated *begin_block(FILE *out, const char *name)
     return ms_base64_deflated_open(out);
 }
 
-static void end_block(FILE *out, struct ms_base64_deflated *block)
+static void page_end_block(FILE *out, struct ms_base64_deflated *block)
 {
     ms_base64_deflated_close(block);
     fputs("</div>\n", out);
@@ -60,7 +60,7 @@ static int put_report(FILE *out, struct ms_columns *columns, json_t *head)
     int status = block ? ms_columns_write(columns, head, block) : -1;
 
     if (block)
-        end_block(out, block);
+        page_end_block(out, block);
     return status;
 }
 
@@ -87,7 +87,7 @@ int ms_html_page_end(FILE *out, const json_t *index)
 
     if (block) {
         ms_base64_deflated_put(block, text, strlen(text));
-        end_block(out, block);
+        page_end_block(out, block);
     }
     free(text);
     fputs("<script>", out);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static int64_t number_of(const json_t *value)
+static int64_t rows_number_of(const json_t *value)
 {
     if (json_is_string(value))
         return (int64_t)strtoull(json_string_value(value), NULL, 16);
@@ -26,7 +26,7 @@ int ms_html_keys(struct ms_columns *columns, struct ms_strings *strings, json_t 
             if (keys[k].is_text)
                 texts[2 * k * count + i] = ms_strings_number(strings, ms_report_text(rows[i], keys[k].key));
             else
-                numbers[k * count + i] = number_of(json_object_get(rows[i], keys[k].key));
+                numbers[k * count + i] = rows_number_of(json_object_get(rows[i], keys[k].key));
         }
     }
     for (size_t k = 0; k < key_count; k++)

@@ -12,30 +12,30 @@
 typedef uint32_t (*number_func_t)(struct ms_strings *strings, const struct ms_model *model,
                                   const struct ms_model_site *site);
 
-static uint32_t device_of(struct ms_strings *strings, const struct ms_model *model,
-                          const struct ms_model_site *site)
+static uint32_t rows_sites_device_of(struct ms_strings *strings, const struct ms_model *model,
+                                     const struct ms_model_site *site)
 {
     (void)strings;
     (void)model;
     return site->device == SIZE_MAX ? MS_HTML_NONE : (uint32_t)site->device;
 }
 
-static uint32_t place_of(struct ms_strings *strings, const struct ms_model *model,
-                         const struct ms_model_site *site)
+static uint32_t rows_sites_place_of(struct ms_strings *strings, const struct ms_model *model,
+                                    const struct ms_model_site *site)
 {
     (void)model;
     return ms_strings_number(strings, site->place);
 }
 
-static uint32_t kind_of(struct ms_strings *strings, const struct ms_model *model,
-                        const struct ms_model_site *site)
+static uint32_t rows_sites_kind_of(struct ms_strings *strings, const struct ms_model *model,
+                                   const struct ms_model_site *site)
 {
     (void)model;
     return ms_strings_number(strings, site->row->kind);
 }
 
-static uint32_t api_of(struct ms_strings *strings, const struct ms_model *model,
-                       const struct ms_model_site *site)
+static uint32_t rows_sites_api_of(struct ms_strings *strings, const struct ms_model *model,
+                                  const struct ms_model_site *site)
 {
     (void)model;
     return ms_strings_number(strings, site->api);
@@ -48,8 +48,8 @@ static uint32_t owner_of(struct ms_strings *strings, const struct ms_model *mode
     return ms_strings_number(strings, *site->row->owner ? site->row->owner : "unknown");
 }
 
-static uint32_t line_of(struct ms_strings *strings, const struct ms_model *model,
-                        const struct ms_model_site *site)
+static uint32_t rows_sites_line_of(struct ms_strings *strings, const struct ms_model *model,
+                                   const struct ms_model_site *site)
 {
     return ms_strings_own_line(strings, model->report, site->row->stack);
 }
@@ -57,8 +57,12 @@ static uint32_t line_of(struct ms_strings *strings, const struct ms_model *model
 static const struct {
     const char *name;
     number_func_t number;
-} NUMBERS[] = {{"site.device", device_of}, {"site.place", place_of}, {"site.kind", kind_of},
-               {"site.api", api_of},       {"site.owner", owner_of}, {"site.line", line_of}};
+} NUMBERS[] = {{"site.device", rows_sites_device_of},
+               {"site.place", rows_sites_place_of},
+               {"site.kind", rows_sites_kind_of},
+               {"site.api", rows_sites_api_of},
+               {"site.owner", owner_of},
+               {"site.line", rows_sites_line_of}};
 
 static const struct {
     const char *name;
@@ -123,7 +127,8 @@ static int put_tree(struct ms_columns *columns, const struct ms_model *model)
     return 0;
 }
 
-static int put_frames(struct ms_columns *columns, struct ms_strings *strings, const struct ms_model *model)
+static int rows_sites_put_frames(struct ms_columns *columns, struct ms_strings *strings,
+                                 const struct ms_model *model)
 {
     size_t count = model->frame_count;
     uint32_t *numbers = calloc(3 * count + 1, sizeof(*numbers));
@@ -204,7 +209,7 @@ int ms_html_sites(struct ms_columns *columns, struct ms_strings *strings, const 
 {
     if (put_numbers(columns, strings, model) < 0 || put_values(columns, model) < 0 ||
         put_held(columns, model) < 0 || put_tree(columns, model) < 0 ||
-        put_frames(columns, strings, model) < 0)
+        rows_sites_put_frames(columns, strings, model) < 0)
         return -1;
     return put_leaks(columns, strings, model->report);
 }

@@ -12,8 +12,8 @@ struct slots {
     size_t mask;
 };
 
-static size_t slot_of(const struct ms_stack_tree *tree, const struct slots *slots, uint32_t parent,
-                      uint32_t frame)
+static size_t stack_tree_slot_of(const struct ms_stack_tree *tree, const struct slots *slots, uint32_t parent,
+                                 uint32_t frame)
 {
     uint64_t hash = (((uint64_t)parent << 32) | frame) * 0x9e3779b97f4a7c15ull;
     size_t at = (size_t)(hash >> 20) & slots->mask;
@@ -25,7 +25,7 @@ static size_t slot_of(const struct ms_stack_tree *tree, const struct slots *slot
 }
 
 /* Room for twice as many nodes; there are far fewer than frames of all stacks. */
-static bool grow(struct ms_stack_tree *tree, struct slots *slots)
+static bool stack_tree_grow(struct ms_stack_tree *tree, struct slots *slots)
 {
     size_t room = slots->nodes ? slots->mask + 1 : 1024;
     uint32_t *parent = realloc(tree->parent, room * sizeof(*parent)), *frame, *nodes;
@@ -41,21 +41,21 @@ static bool grow(struct ms_stack_tree *tree, struct slots *slots)
     free(slots->nodes);
     *slots = (struct slots){nodes, 2 * room - 1};
     for (size_t i = 1; i < tree->count; i++)
-        nodes[slot_of(tree, slots, parent[i], frame[i])] = (uint32_t)i;
+        nodes[stack_tree_slot_of(tree, slots, parent[i], frame[i])] = (uint32_t)i;
     return true;
 }
 
 /* UINT32_MAX without memory. */
 static uint32_t child(struct ms_stack_tree *tree, struct slots *slots, uint32_t parent, uint32_t frame)
 {
-    size_t at = slot_of(tree, slots, parent, frame);
+    size_t at = stack_tree_slot_of(tree, slots, parent, frame);
 
     if (slots->nodes[at])
         return slots->nodes[at];
     if (tree->count == (slots->mask + 1) / 2) {
-        if (!grow(tree, slots))
+        if (!stack_tree_grow(tree, slots))
             return UINT32_MAX;
-        at = slot_of(tree, slots, parent, frame);
+        at = stack_tree_slot_of(tree, slots, parent, frame);
     }
     slots->nodes[at] = (uint32_t)tree->count;
     tree->parent[tree->count] = parent;
@@ -63,7 +63,8 @@ static uint32_t child(struct ms_stack_tree *tree, struct slots *slots, uint32_t 
     return slots->nodes[at];
 }
 
-static bool add_sites(struct ms_stack_tree *tree, struct slots *slots, const struct ms_model *model)
+static bool stack_tree_add_sites(struct ms_stack_tree *tree, struct slots *slots,
+                                 const struct ms_model *model)
 {
     for (size_t i = 0; i < model->site_count; i++) {
         const struct ms_model_site *site = &model->sites[i];
@@ -84,11 +85,11 @@ int ms_stack_tree_open(struct ms_stack_tree *tree, const struct ms_model *model)
     bool done;
 
     *tree = (struct ms_stack_tree){.leaf = calloc(model->site_count + 1, sizeof(*tree->leaf))};
-    done = tree->leaf && grow(tree, &slots);
+    done = tree->leaf && stack_tree_grow(tree, &slots);
     if (done) {
         tree->parent[0] = tree->frame[0] = 0; /* the root */
         tree->count = 1;
-        done = add_sites(tree, &slots, model);
+        done = stack_tree_add_sites(tree, &slots, model);
     }
     free(slots.nodes);
     if (!done)

@@ -38,7 +38,7 @@ void ms_strings_close(struct ms_strings *strings)
     strings->places = NULL;
 }
 
-static uint32_t number_of(struct ms_strings *strings, const char *text)
+static uint32_t strings_number_of(struct ms_strings *strings, const char *text)
 {
     uint32_t number = ms_names_number(&strings->names, text);
 
@@ -52,12 +52,12 @@ uint32_t ms_strings_number(struct ms_strings *strings, const char *text)
     size_t kept = 0, step;
 
     if (strnlen(text, TEXT_BYTES_MAX + 1) <= TEXT_BYTES_MAX)
-        return number_of(strings, text);
+        return strings_number_of(strings, text);
     while ((step = ms_utf8_bytes(text + kept)) && kept + step <= TEXT_BYTES_MAX)
         kept += step;
     memcpy(cut, text, kept);
     memcpy(cut + kept, "...", 4);
-    return number_of(strings, cut);
+    return strings_number_of(strings, cut);
 }
 
 static uint32_t frame_number(struct ms_strings *strings, const struct ms_report *report, const json_t *frame,

@@ -26,7 +26,7 @@ struct ms_scopes_unit {
 /* The file is not trusted: what names itself as its own part ends somewhere. */
 enum { DEPTH_MAX = 256 };
 
-static bool add(struct ms_scopes_unit *unit, const struct function *function)
+static bool scopes_add(struct ms_scopes_unit *unit, const struct function *function)
 {
     size_t count = unit->count;
 
@@ -48,13 +48,13 @@ static bool add_function(struct ms_scopes_unit *unit, Dwarf_Die *die)
     Dwarf_Addr base;
 
     while ((offset = dwarf_ranges(die, offset, &base, &function.start, &function.end)) > 0)
-        if (function.start < function.end && !add(unit, &function))
+        if (function.start < function.end && !scopes_add(unit, &function))
             return false;
     return true;
 }
 
 /* Functions stand in the unit itself, or in namespaces and classes. */
-static bool collect(struct ms_scopes_unit *unit, Dwarf_Die *parent, unsigned depth)
+static bool scopes_collect(struct ms_scopes_unit *unit, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die child;
     bool more = true;
@@ -71,7 +71,7 @@ static bool collect(struct ms_scopes_unit *unit, Dwarf_Die *parent, unsigned dep
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
-            more = collect(unit, &child, depth + 1);
+            more = scopes_collect(unit, &child, depth + 1);
             break;
         default:
             break;
@@ -80,7 +80,7 @@ static bool collect(struct ms_scopes_unit *unit, Dwarf_Die *parent, unsigned dep
     return more;
 }
 
-static int compare(const void *a, const void *b)
+static int scopes_compare(const void *a, const void *b)
 {
     const struct function *x = a, *y = b;
 
@@ -100,9 +100,9 @@ static struct ms_scopes_unit *look_into(struct ms_scopes *scopes, Dwarf_Die *die
     unit->address = die->addr;
     unit->next = *first;
     *first = unit;
-    collect(unit, die, 0);
+    scopes_collect(unit, die, 0);
     if (unit->count)
-        qsort(unit->functions, unit->count, sizeof(*unit->functions), compare);
+        qsort(unit->functions, unit->count, sizeof(*unit->functions), scopes_compare);
     return unit;
 }
 

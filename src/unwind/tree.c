@@ -38,18 +38,18 @@ static uint32_t generation_of(uintptr_t frame)
     return ms_frame_kind(frame) == MS_FRAME_NATIVE ? ms_object_generation(frame) : 0;
 }
 
-static uint32_t hash(const struct ms_stack_node *node)
+static uint32_t tree_hash(const struct ms_stack_node *node)
 {
     uint64_t h = node->frame * 0x9e3779b97f4a7c15u;
     h ^= ((uint64_t)node->parent << 32 | node->generation) + (h >> 29);
     return (uint32_t)((h * 0xbf58476d1ce4e5b9u) >> 32);
 }
 
-static ms_stack_id find(const struct index *index, const struct ms_stack_node *wanted)
+static ms_stack_id tree_find(const struct index *index, const struct ms_stack_node *wanted)
 {
     if (!index)
         return 0;
-    for (uint32_t slot = hash(wanted) & index->mask;; slot = (slot + 1) & index->mask) {
+    for (uint32_t slot = tree_hash(wanted) & index->mask;; slot = (slot + 1) & index->mask) {
         ms_stack_id id = atomic_load_explicit(&index->ids[slot], memory_order_acquire);
         if (id == 0)
             return 0;
@@ -60,9 +60,9 @@ static ms_stack_id find(const struct index *index, const struct ms_stack_node *w
     }
 }
 
-static void put(struct index *index, const struct ms_stack_node *node, ms_stack_id id)
+static void tree_put(struct index *index, const struct ms_stack_node *node, ms_stack_id id)
 {
-    uint32_t slot = hash(node) & index->mask;
+    uint32_t slot = tree_hash(node) & index->mask;
     while (atomic_load_explicit(&index->ids[slot], memory_order_relaxed))
         slot = (slot + 1) & index->mask;
     atomic_store_explicit(&index->ids[slot], id, memory_order_release);
@@ -81,23 +81,23 @@ static struct index *roomy_index(void)
         return NULL;
     larger->mask = slots - 1;
     for (ms_stack_id id = 1; id <= count; id++)
-        put(larger, ms_stack_node_at(id), id);
+        tree_put(larger, ms_stack_node_at(id), id);
     atomic_store_explicit(&current_index, larger, memory_order_release);
     return larger;
 }
 
-static ms_stack_id add(const struct ms_stack_node *wanted)
+static ms_stack_id tree_add(const struct ms_stack_node *wanted)
 {
     ms_lock(&add_lock);
     struct index *index = roomy_index();
-    ms_stack_id id = find(index, wanted);
+    ms_stack_id id = tree_find(index, wanted);
     if (!id && index) {
         ms_stack_id next = ms_stack_count() + 1;
         if (ms_table_reserve(MS_TABLE_NODES, (uint64_t)next + 1)) {
             id = next;
             *ms_stack_node_at(id) = *wanted;
             ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);
-            put(index, wanted, id);
+            tree_put(index, wanted, id);
         }
     }
     ms_unlock(&add_lock);
@@ -106,14 +106,14 @@ static ms_stack_id add(const struct ms_stack_node *wanted)
 
 /* Goes on from the stack *id_p through those of the outermost `count` frames that are known; returns how many
  * are left. */
-static unsigned follow(ms_stack_id *id_p, const uintptr_t *frames, unsigned count, ms_stack_id *ids)
+static unsigned tree_follow(ms_stack_id *id_p, const uintptr_t *frames, unsigned count, ms_stack_id *ids)
 {
     const struct index *index = atomic_load_explicit(&current_index, memory_order_acquire);
     bool reused = ms_objects_any_gone();
     while (count) {
         struct ms_stack_node wanted = {frames[count - 1], *id_p,
                                        reused ? generation_of(frames[count - 1]) : 0};
-        ms_stack_id next = find(index, &wanted);
+        ms_stack_id next = tree_find(index, &wanted);
         if (!next)
             break;
         *id_p = ids[--count] = next;
@@ -127,17 +127,17 @@ ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, un
     if (MS_UNLIKELY(ms_objects_stale()))
         ms_objects_refresh();
     ms_stack_id id = outer;
-    unsigned left = follow(&id, frames, count, ids);
+    unsigned left = tree_follow(&id, frames, count, ids);
     if (MS_LIKELY(left == 0))
         return id;
     /* A stack never seen: perhaps of an object never seen, or one that took another's place. */
     ms_objects_refresh();
     ms_python_look_again();
     id = outer;
-    left = follow(&id, frames, count, ids);
+    left = tree_follow(&id, frames, count, ids);
     while (left) {
         struct ms_stack_node wanted = {frames[left - 1], id, generation_of(frames[left - 1])};
-        id = add(&wanted);
+        id = tree_add(&wanted);
         if (!id) {
             ms_table_drop(MS_TABLE_NODES);
             return 0;

@@ -34,7 +34,7 @@ static struct places *places_of(uintptr_t library)
     return NULL;
 }
 
-static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+static void acl_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->own[GET_DEVICE] = find(arg, "aclrtGetDevice");
     gpu->own[PLACES] = (uintptr_t)places_of(gpu->own[GET_DEVICE]);
@@ -48,7 +48,7 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "aclrtGetPrimaryCtxState");
 }
 
-static uint64_t context_of(const struct ms_gpu *gpu, int index)
+static uint64_t acl_context_of(const struct ms_gpu *gpu, int index)
 {
     struct places *places = (struct places *)gpu->own[PLACES];
 
@@ -63,11 +63,11 @@ static int current(const struct ms_gpu *gpu, uint64_t *context_p)
     *context_p = 0;
     if (!get_device || get_device(&index) != ACL_SUCCESS)
         return MS_GPU_NO_DEVICE;
-    *context_p = context_of(gpu, index);
+    *context_p = acl_context_of(gpu, index);
     return ms_device_number(MS_MAKER_ACL, index);
 }
 
-static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
+static int acl_index_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
     aclError (*ask)(const void *, aclrtPtrAttributes *) =
         (aclError(*)(const void *, aclrtPtrAttributes *))gpu->own[ATTRIBUTES];
@@ -79,7 +79,7 @@ static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
     return (int)attributes.location.id;
 }
 
-static uint64_t size_of(const struct ms_gpu *gpu, uint64_t pointer)
+static uint64_t acl_size_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
     aclError (*ask)(void *, void **, size_t *) = (aclError(*)(void *, void **, size_t *))gpu->own[RANGE];
     size_t bytes = 0;
@@ -97,7 +97,7 @@ static bool memory(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p)
 }
 
 /* Name and memory are asked of the device that is current, which is the one that memory was just made on. */
-static void describe(const struct ms_gpu *gpu, int index, struct ms_gpu_description *d)
+static void acl_describe(const struct ms_gpu *gpu, int index, struct ms_gpu_description *d)
 {
     const char *(*soc_name)(void) = (const char *(*)(void))gpu->own[SOC_NAME];
     aclError (*granularity)(aclrtPhysicalMemProp *, aclrtMemGranularityOptions, size_t *) =
@@ -123,7 +123,7 @@ static int handle_free(const struct ms_gpu *gpu, uint64_t handle)
     return release ? release((aclrtDrvMemHandle)(uintptr_t)handle) : ACL_ERROR_RT_FEATURE_NOT_SUPPORT;
 }
 
-static int fill(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes)
+static int acl_fill(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes)
 {
     aclError (*set)(void *, size_t, int32_t, size_t) =
         (aclError(*)(void *, size_t, int32_t, size_t))gpu->own[MEMSET];
@@ -132,14 +132,14 @@ static int fill(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t b
 }
 
 const struct ms_gpu_vendor ms_gpu_acl = {.maker = MS_MAKER_ACL,
-                                         .bind = bind,
+                                         .bind = acl_bind,
                                          .current = current,
-                                         .describe = describe,
-                                         .index_of = index_of,
-                                         .size_of = size_of,
+                                         .describe = acl_describe,
+                                         .index_of = acl_index_of,
+                                         .size_of = acl_size_of,
                                          .memory = memory,
-                                         .context_of = context_of,
+                                         .context_of = acl_context_of,
                                          .handle_free = handle_free,
-                                         .fill = fill,
+                                         .fill = acl_fill,
                                          .unknown_handle = ACL_ERROR_RT_INVALID_HANDLE,
                                          .no_memory = ACL_ERROR_RT_MEMORY_ALLOCATION};

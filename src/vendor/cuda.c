@@ -81,7 +81,7 @@ static void bind_graphs(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->graph_free_params = (__typeof__(gpu->graph_free_params))find(arg, "cuGraphMemFreeNodeGetParams");
 }
 
-static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+static void cuda_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->ctx_get_current = (__typeof__(gpu->ctx_get_current))find(arg, "cuCtxGetCurrent");
     gpu->ctx_get_device = (__typeof__(gpu->ctx_get_device))find(arg, "cuCtxGetDevice");
@@ -101,7 +101,7 @@ static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     bind_graphs(gpu, find, arg);
 }
 
-static unsigned slot_of(uint64_t context)
+static unsigned cuda_slot_of(uint64_t context)
 {
     return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
 }
@@ -128,7 +128,7 @@ static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
     uint64_t context = (uintptr_t)current;
     *context_p = context;
 
-    _Atomic uint64_t *entry = &contexts[slot_of(context)];
+    _Atomic uint64_t *entry = &contexts[cuda_slot_of(context)];
     uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
     if (known >> DEVICE_BITS == context)
         return (int)(known & 0xff) - 1;
@@ -141,13 +141,13 @@ static int current_of_thread(const struct ms_gpu *gpu, uint64_t *context_p)
 
 void ms_gpu_context_ended(uint64_t context)
 {
-    _Atomic uint64_t *entry = &contexts[slot_of(context)];
+    _Atomic uint64_t *entry = &contexts[cuda_slot_of(context)];
     uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
     if (known >> DEVICE_BITS == context)
         atomic_compare_exchange_strong(entry, &known, 0);
 }
 
-static void describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
+static void cuda_describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_description *d)
 {
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal}};
@@ -162,7 +162,7 @@ static void describe(const struct ms_gpu *gpu, int ordinal, struct ms_gpu_descri
 }
 
 const struct ms_gpu_vendor ms_gpu_cuda = {
-    .maker = MS_MAKER_CUDA, .bind = bind, .current = current_of_thread, .describe = describe};
+    .maker = MS_MAKER_CUDA, .bind = cuda_bind, .current = current_of_thread, .describe = cuda_describe};
 
 /* Bits of one channel, or, for the block-compressed formats, of one element with all its channels. */
 static unsigned format_bits(int format, unsigned channels)

@@ -26,7 +26,7 @@ int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p)
     return MS_GPU_NO_DEVICE;
 }
 
-static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
+static int gpu_index_of(const struct ms_gpu *gpu, uint64_t pointer)
 {
     int ordinal = MS_GPU_NO_DEVICE;
 
@@ -40,7 +40,7 @@ static int index_of(const struct ms_gpu *gpu, uint64_t pointer)
 
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise)
 {
-    int index = gpu && gpu->vendor ? index_of(gpu, pointer) : MS_GPU_NO_DEVICE;
+    int index = gpu && gpu->vendor ? gpu_index_of(gpu, pointer) : MS_GPU_NO_DEVICE;
 
     return index < 0 ? otherwise : ms_gpu_device(gpu, index);
 }

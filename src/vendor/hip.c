@@ -117,7 +117,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
 }
 
-static void bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->own[GET_DEVICE] = find(arg, "hipGetDevice");
     gpu->own[SET_DEVICE] = find(arg, "hipSetDevice");
@@ -214,7 +214,7 @@ static void error_set(const struct ms_gpu *gpu, int error)
 
 /* The granularity of handles is not asked for: the structure to ask with is another in each version. */
 const struct ms_gpu_vendor ms_gpu_hip = {.maker = MS_MAKER_HIP,
-                                         .bind = bind,
+                                         .bind = hip_bind,
                                          .current = current,
                                          .describe = ms_gpu_identify,
                                          .error_peek = error_peek,

@@ -9,8 +9,8 @@ FENCE, PENDING, HIT = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src
 MUTANTS = (
     ("leaving-1beca02", "src/pool/stream/stream_arena.c", " || atomic_load(&arena->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/stream/arena_move.c",
-     "    move(from->heap, to->heap, segment); /* and from here on anybody's, who may even give it back */",
-     "    move(from->heap, to->heap, segment);\n    ms_wait_note_growth(to, segment->address, segment->bytes);", "moves", "history"),
+     "    arena_move_segment(from->heap, to->heap, segment);",
+     "    arena_move_segment(from->heap, to->heap, segment);\n    ms_wait_note_growth(to, segment->address, segment->bytes);", "moves", "history"),
     ("set-aside-eedf356", "src/pool/space/dedicated.c",
      "    extents->rules->opened(segment);\n    atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);",
      "    extents->rules->opened(segment);", "small-behind-users", "history"),
@@ -40,17 +40,17 @@ MUTANTS = (
     ("both-raised-late", BIAS_C, "    ms_bias_revoke(owner);\n    if (owner != ms_bias_me) {\n        fence_all();\n", "    if (owner != ms_bias_me) {\n        fence_all();\n        ms_bias_revoke(owner);\n", "bias-pair", "plain"),
     ("both-not-waited", BIAS_C, "           (atomic_load_explicit(&thread->both, memory_order_acquire) &&", "           (0 &&", "bias-pair", "plain"),
     ("both-lowered-late", BIAS_C, "               atomic_load_explicit(&shard->owner, memory_order_acquire) == me;\n", "               atomic_load_explicit(&shard->owner, memory_order_acquire) == me;\n    atomic_store_explicit(&me->lost, 0, memory_order_relaxed);\n", "bias-pair-asked", "plain"),
-    ("hit-alloc-left-first", HIT, "        return 0;\n    uint32_t record_id = take(", "        return 0;\n    ms_bias_leave_both(fast->own);\n    uint32_t record_id = take(", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-alloc-left-first", HIT, "        return 0;\n    uint32_t record_id = hit_take(", "        return 0;\n    ms_bias_leave_both(fast->own);\n    uint32_t record_id = hit_take(", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-run-left-first", HIT, "        return 0;\n    uint32_t record_id =\n        ms_ledger_hit_site(", "        return 0;\n    ms_bias_leave_both(fast->own);\n    uint32_t record_id =\n        ms_ledger_hit_site(", "hit-run-and-trim hit-run-and-free hits-runs", "plain"),
-    ("hit-free-left-first", HIT, "    if (!enter(fast))\n        return MS_HIT_NONE;\n", "    if (!enter(fast))\n        return MS_HIT_NONE;\n    ms_bias_leave_both(fast->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-free-left-first", HIT, "    if (!hit_enter(fast))\n        return MS_HIT_NONE;\n", "    if (!hit_enter(fast))\n        return MS_HIT_NONE;\n    ms_bias_leave_both(fast->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-no-exchange", HIT, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(", "    if (MS_UNLIKELY(false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
     ("hit-pins-not-asked", HIT, "    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |\n                       (uint32_t)",
      "    return MS_UNLIKELY((uint32_t)", "hit-and-pin", "plain"),
     ("returns-not-waited", "src/pool/clock/fence_timeline.c", "        time->gpu->event_synchronize(mark->event);", "        (void)0;", "small-returns", "plain"),
     ("returns-unlocked", "src/pool/stream/driver_frees.c", "    ms_lock(&ms_streams_lock);\n    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
-     "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n    ms_unlock(&ms_streams_lock);\n",
+     "        if (stream->returns_to == device)\n            settled += driver_frees_settle(stream);\n    }\n    ms_unlock(&ms_streams_lock);\n",
      "    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"
-     "        if (stream->returns_to == device)\n            settled += settle(stream);\n    }\n", "small-returns small-returns-twice", "plain"),
+     "        if (stream->returns_to == device)\n            settled += driver_frees_settle(stream);\n    }\n", "small-returns small-returns-twice", "plain"),
     ("stream-named-first", "src/pool/stream/stream.c", "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    stream->device = device;\n",
      "    atomic_store_explicit(&stream->id, id, memory_order_relaxed);\n    atomic_store_explicit(&stream->handle, handle, memory_order_release);\n    stream->device = device;\n", "small-legacy-met", "plain"),
     ("room-not-fenced", "src/pool/policy/keep.c", "    ms_fence_close(heap);\n    ms_fence_poll(heap);\n    ms_tcache_flush(&heap->cache);", "    ms_fence_poll(heap);\n    ms_tcache_flush(&heap->cache);", "small-room-elsewhere", "plain"),
@@ -87,8 +87,8 @@ MUTANTS = (
      "    uint64_t epoch = atomic_fetch_add_explicit(&heap->fence.time.now, 1, memory_order_seq_cst);",
      "    uint64_t epoch = atomic_load(&heap->fence.time.now), freed = atomic_load_explicit(&pending->freed_bytes, memory_order_acquire);\n"
      "    atomic_store(&heap->fence.time.now, epoch + 1);", "limbo epochs", "plain"),
-    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_pending_next_epoch(heap);\n    *said = mark(heap, epoch);",
-     "    *said = mark(heap, atomic_load(&heap->fence.time.now));\n    uint64_t epoch = ms_pending_next_epoch(heap);", "covered", "plain"),
+    ("epoch-after-record", FENCE, "    uint64_t epoch = ms_pending_next_epoch(heap);\n    *said = fence_mark(heap, epoch);",
+     "    *said = fence_mark(heap, atomic_load(&heap->fence.time.now));\n    uint64_t epoch = ms_pending_next_epoch(heap);", "covered", "plain"),
     ("tag-of-next", "src/pool/cache/tcache.h", "    batch->epoch = epoch;\n    batch->items[batch->count++] = slot;\n}", "    batch->epoch = epoch - 1;\n    batch->items[batch->count++] = slot;\n}", "limbo epochs", "plain"),
     ("die-no-exchange", POOL, "                   atomic_compare_exchange_strong_explicit(&slot->state_word, &state_word, retiring,\n"
      "                                                           memory_order_seq_cst, memory_order_relaxed)\n",
@@ -97,11 +97,11 @@ MUTANTS = (
     ("visitors-not-awaited", "src/pool/api/heap.c", "    while (atomic_load(&heap->visitors))\n        ms_clock_sleep(MS_HEAP_REF_SLEEP_NS);", "", "visited context-ends", "plain"),
     ("capture-not-asked", FENCE, "    if (ms_fence_captured(heap) ||\n        atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;",
      "    if (atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)\n        return false;", "captures", "plain"),
-    ("pins-unlocked", "src/pool/api/pins.c", "    ms_lock(&lock);\n    struct pin *pin = find(block.address);", "    struct pin *pin = find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
+    ("pins-unlocked", "src/pool/api/pins.c", "    ms_lock(&lock);\n    struct pin *pin = pins_find(block.address);", "    struct pin *pin = pins_find(block.address);\n    ms_lock(&lock);", "pins", "plain"),
     ("released-unlocked", TCACHE, "    ms_lock(cache->lock);\n    ms_pending_retire(cache);\n    ms_unlock(cache->lock);\n}", "    ms_pending_retire(cache);\n}", "retired returned", "plain"),
-    ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
+    ("find-unlocked", POOL, "    ms_lock(&heap->lock);\n    bool is_there = pool_segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    /* Blocks",
-     "    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
+     "    bool is_there = pool_segment_of(address) == segment && ms_segment_heap(segment) == heap;\n"
      "    struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;\n    ms_lock(&heap->lock);\n    /* Blocks", "grown context-ends returned", "plain"),
     ("tables-unlocked", "src/pool/cache/batch.c", "    ms_lock(&lock);\n    struct ms_batch *batch = ms_records_take(&batches);", "    struct ms_batch *batch = ms_records_take(&batches);\n    ms_lock(&lock);", "hits limbo returned", "plain"),
     ("end-not-emptied", PENDING, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),

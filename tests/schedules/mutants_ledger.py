@@ -7,9 +7,9 @@ ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/record/live/accounts.c", "src/rec
 STORE, TREE = "src/base/store/store.c", "src/unwind/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
-     "    if (stripe->index && stripe->index[place].slot) {\n        end_block",
+     "    if (stripe->index && stripe->index[place].slot) {\n        blocks_end_block",
      "    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n    ms_lock(&stripe->lock);\n"
-     "    if (stripe->index && stripe->index[place].slot) {\n        end_block", "one-shard"),
+     "    if (stripe->index && stripe->index[place].slot) {\n        blocks_end_block", "one-shard"),
     ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(shard))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
     ("fork-finds-loader-d703164", "src/base/objects/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
     ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
@@ -19,10 +19,10 @@ SCHEDULES = (
      "    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);\n    ms_lock(&list_lock);", "events"),
     ("export-row-unlocked", "src/record/ipc/ipc_exports.c", "    ms_lock(&lock);\n    bool good = take_row_locked(&row);",
      "    bool good = take_row_locked(&row);\n    ms_lock(&lock);", "exports"),
-    ("node-no-recheck", "src/unwind/tree.c", "ms_stack_id id = find(index, wanted);\n    if (!id && index)", "ms_stack_id id = 0;\n    if (!id && index)",
+    ("node-no-recheck", "src/unwind/tree.c", "ms_stack_id id = tree_find(index, wanted);\n    if (!id && index)", "ms_stack_id id = 0;\n    if (!id && index)",
      "stacks"),
-    ("node-found-first", "src/unwind/tree.c", "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            put(index, wanted, id);",
-     "            put(index, wanted, id);\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);", "stacks"),
+    ("node-found-first", "src/unwind/tree.c", "            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);\n            tree_put(index, wanted, id);",
+     "            tree_put(index, wanted, id);\n            ms_table_publish(MS_TABLE_NODES, (uint64_t)id + 1);", "stacks"),
     ("node-counted-unlocked", "src/unwind/tree.c", "    ms_lock(&add_lock);\n    struct index *index = roomy_index();",
      "    struct index *index = roomy_index();\n    ms_lock(&add_lock);", "stacks-grow"),
     ("lane-not-locked", LANES, "commons[account].open | (uint32_t)is_new << number);", "commons[account].open);", "lane-opens"),

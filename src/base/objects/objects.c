@@ -105,7 +105,7 @@ struct place {
     uint32_t newest, generation; /* of the rows there; MS_OBJECTS_NONE; the next one's */
 };
 
-static void visit(void *arg, uint32_t index)
+static void objects_visit(void *arg, uint32_t index)
 {
     struct place *place = arg;
     const struct ms_object *row = row_at(index);
@@ -118,19 +118,19 @@ static void visit(void *arg, uint32_t index)
 }
 
 /* A row that is hidden by newer ones is of an earlier generation than each of them. */
-static void look_up(struct place *place)
+static void objects_look_up(struct place *place)
 {
     uint32_t count = ms_object_count();
     if (atomic_load_explicit(&is_indexed, memory_order_relaxed) || !count) {
-        ms_objects_index_each(place->object->start, place->object->end, visit, place);
+        ms_objects_index_each(place->object->start, place->object->end, objects_visit, place);
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        visit(place, i);
+        objects_visit(place, i);
 }
 
 /* Its row; MS_OBJECTS_NONE if there is no room. */
-static uint32_t append(const struct ms_object *object, uint32_t generation)
+static uint32_t objects_append(const struct ms_object *object, uint32_t generation)
 {
     uint32_t count = ms_object_count();
     if (!ms_table_reserve(MS_TABLE_OBJECTS, count + 1)) {
@@ -174,10 +174,10 @@ static void note_live(uint32_t index)
 static void merge_object(const struct ms_object *object)
 {
     struct place place = {object, MS_OBJECTS_NONE, 0};
-    look_up(&place);
+    objects_look_up(&place);
     uint32_t index = place.newest;
     if (index == MS_OBJECTS_NONE || !ms_object_is(row_at(index), object))
-        index = append(object, place.generation);
+        index = objects_append(object, place.generation);
     if (index != MS_OBJECTS_NONE && (merged.seen_in[index] != merged.looks || row_at(index)->gone))
         note_live(index);
 }
@@ -199,7 +199,7 @@ static void merge_all(const struct ms_objects_look *look)
         note_live(look->seen[i]);
 }
 
-static void merge(const struct ms_objects_look *look)
+static void objects_merge(const struct ms_objects_look *look)
 {
     if (look->is_all)
         merge_all(look);
@@ -232,7 +232,7 @@ static void renew(void *arg)
     ms_lock(&merge_lock);
     /* Another thread may have merged a later look meanwhile, or one that this does not go on from. */
     if (look.since.adds + look.since.subs > merged.since.adds + merged.since.subs)
-        merge(&look);
+        objects_merge(&look);
     ms_unlock(&merge_lock);
     ms_objects_look_end(&look);
 }

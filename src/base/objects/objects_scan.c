@@ -89,7 +89,7 @@ static bool is_loaded_readable(const struct dl_phdr_info *info, const ElfW(Phdr)
     return false;
 }
 
-static void describe(struct ms_object *row, const struct dl_phdr_info *info)
+static void objects_scan_describe(struct ms_object *row, const struct dl_phdr_info *info)
 {
     memset(row, 0, offsetof(struct ms_object, path));
     row->bias = info->dlpi_addr;
@@ -108,7 +108,7 @@ static void describe(struct ms_object *row, const struct dl_phdr_info *info)
     name_object(row, info->dlpi_name);
 }
 
-static const char *file_name(const char *path)
+static const char *objects_scan_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -119,7 +119,7 @@ bool ms_object_is(const struct ms_object *a, const struct ms_object *b)
     return a->start == b->start && a->end == b->end && a->bias == b->bias &&
            a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 &&
-           strcmp(file_name(a->path), file_name(b->path)) == 0;
+           strcmp(objects_scan_file_name(a->path), objects_scan_file_name(b->path)) == 0;
 }
 
 static void begin_anew(void *arg)
@@ -129,7 +129,7 @@ static void begin_anew(void *arg)
     look->count = look->seen_count = 0;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
+static int objects_scan_look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
     struct ms_objects_look *look = arg;
     (void)bytes;
@@ -138,7 +138,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
         return 1;
     }
     struct ms_object *row = &look->rows[look->count];
-    describe(row, info);
+    objects_scan_describe(row, info);
     uint32_t known = look->is_all ? ms_objects_index_find(row->start) : MS_OBJECTS_NONE;
     if (known == MS_OBJECTS_NONE || !ms_object_is(ms_object(known), row))
         look->count++;
@@ -149,7 +149,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
     return look->is_short;
 }
 
-static void *take(size_t bytes)
+static void *objects_scan_take(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
@@ -172,7 +172,7 @@ static bool go(struct ms_objects_look *look, const struct ms_objects_since *sinc
     look->is_all = look->is_short = false;
     look->count = look->seen_count = 0;
     look->since = *since;
-    ms_each_object_since(&look->since, begin_anew, look_at, look);
+    ms_each_object_since(&look->since, begin_anew, objects_scan_look_at, look);
     return !look->is_short;
 }
 
@@ -185,8 +185,8 @@ bool ms_objects_look(struct ms_objects_look *look, const struct ms_objects_since
         ms_objects_look_end(look);
         look->capacity = capacity;
         look->seen_capacity = ms_object_count() + capacity;
-        look->rows = take(look->capacity * sizeof *look->rows);
-        look->seen = take(look->seen_capacity * sizeof *look->seen);
+        look->rows = objects_scan_take(look->capacity * sizeof *look->rows);
+        look->seen = objects_scan_take(look->seen_capacity * sizeof *look->seen);
         if (!look->rows || !look->seen) {
             ms_objects_look_end(look);
             return false;

@@ -69,7 +69,7 @@ static bool read_beginning(const struct link_map *map, struct beginning *beginni
 
 /* An object by its place in the loader's list; what is told lasts until the next one. Several searches ask
  * for the same, and callbacks run in turn. */
-static bool tell(const struct link_map *map, struct dl_phdr_info *info)
+static bool objects_since_tell(const struct link_map *map, struct dl_phdr_info *info)
 {
     static struct beginning beginning;
     static struct {
@@ -91,7 +91,7 @@ static bool tell(const struct link_map *map, struct dl_phdr_info *info)
     return true;
 }
 
-static int go_on(struct dl_phdr_info *first, size_t bytes, void *arg)
+static int objects_since_go_on(struct dl_phdr_info *first, size_t bytes, void *arg)
 {
     struct going *going = arg;
     struct ms_objects_since *since = going->since;
@@ -99,7 +99,7 @@ static int go_on(struct dl_phdr_info *first, size_t bytes, void *arg)
     going->is_all = !since->last || since->subs != first->dlpi_subs;
     while (!going->is_all && !going->result && since->last->l_next) {
         since->last = since->last->l_next;
-        if (tell(since->last, &info))
+        if (objects_since_tell(since->last, &info))
             going->result = going->callback(&info, bytes < sizeof info ? bytes : sizeof info, going->arg);
         else
             going->is_all = true;
@@ -136,7 +136,7 @@ int ms_objects_go_since(struct ms_objects_since *since, void (*anew)(void *arg),
                         int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg)
 {
     struct going going = {.since = since, .callback = callback, .anew = anew, .arg = arg};
-    dl_iterate_phdr(go_on, &going);
+    dl_iterate_phdr(objects_since_go_on, &going);
     if (going.is_all)
         going.result = dl_iterate_phdr(go_through, &going);
     if (going.result)

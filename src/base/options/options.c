@@ -53,7 +53,7 @@ struct listener {
     int count;
 };
 
-static void MS_PRINTF(2, 3) complain(struct listener *listener, const char *format, ...)
+static void MS_PRINTF(2, 3) options_complain(struct listener *listener, const char *format, ...)
 {
     char line[COMPLAINT_BYTES];
     va_list args;
@@ -74,15 +74,15 @@ static void complain_unknown(struct listener *listener, const char *where, const
     enum ms_option_id nearest = ms_option_nearest(name, length);
     int shown = length < QUOTED_MAX ? (int)length : QUOTED_MAX;
     if (nearest != MS_OPT_COUNT)
-        complain(listener, "%s%.*s: no such variable; did you mean %s%s?", where, shown, name,
-                 where == prefix ? prefix : "", infos[nearest].name);
+        options_complain(listener, "%s%.*s: no such variable; did you mean %s%s?", where, shown, name,
+                         where == prefix ? prefix : "", infos[nearest].name);
     else
-        complain(listener, "%s%.*s: no such variable; `memshim env` lists them", where, shown, name);
+        options_complain(listener, "%s%.*s: no such variable; `memshim env` lists them", where, shown, name);
 }
 
 /* `where` precedes the name in a complaint: "MEMSHIM_", or the file and line. */
-static void set(struct listener *listener, const char *where, enum ms_option_id id, const char *text,
-                enum ms_option_source source)
+static void options_set(struct listener *listener, const char *where, enum ms_option_id id, const char *text,
+                        enum ms_option_source source)
 {
     char why[WHY_BYTES];
     if (!*text) /* set to nothing is not set */
@@ -90,8 +90,8 @@ static void set(struct listener *listener, const char *where, enum ms_option_id 
     if (ms_option_parse(&infos[id], text, &values[id], why, sizeof why))
         values[id].source = source;
     else
-        complain(listener, "%s%s: \"%.*s\" is not %s; using %s", where, infos[id].name, QUOTED_MAX, text, why,
-                 *values[id].text ? values[id].text : "none");
+        options_complain(listener, "%s%s: \"%.*s\" is not %s; using %s", where, infos[id].name, QUOTED_MAX,
+                         text, why, *values[id].text ? values[id].text : "none");
 }
 
 static void set_defaults(void)
@@ -127,7 +127,7 @@ static void read_line(struct listener *listener, const char *path, int number, c
         return;
     char *equals = strchr(line, '=');
     if (!equals) {
-        complain(listener, "%s\"%.*s\" is not `name = value`", where, QUOTED_MAX, line);
+        options_complain(listener, "%s\"%.*s\" is not `name = value`", where, QUOTED_MAX, line);
         return;
     }
     *equals = '\0';
@@ -136,14 +136,14 @@ static void read_line(struct listener *listener, const char *path, int number, c
     if (id == MS_OPT_COUNT)
         complain_unknown(listener, where, name, strlen(name));
     else if (id == MS_OPT_CONFIG)
-        complain(listener, "%sCONFIG: a file cannot name another file", where);
+        options_complain(listener, "%sCONFIG: a file cannot name another file", where);
     else
-        set(listener, where, id, text, MS_SOURCE_FILE);
+        options_set(listener, where, id, text, MS_SOURCE_FILE);
 }
 
 /* The whole file in `text`; its length, or -1 with errno set. Not stdio: that allocates. Not a pipe: that
  * waits. */
-static ssize_t read_file(const char *path, char *text, size_t bytes)
+static ssize_t options_read_file(const char *path, char *text, size_t bytes)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -165,10 +165,10 @@ static ssize_t read_file(const char *path, char *text, size_t bytes)
 static void load_file(struct listener *listener, const char *path)
 {
     static char text[FILE_BYTES_MAX];
-    ssize_t length = read_file(path, text, sizeof text);
+    ssize_t length = options_read_file(path, text, sizeof text);
     if (length < 0) {
-        complain(listener, "%sCONFIG: cannot read \"%.*s\": %s", prefix, 2 * QUOTED_MAX, path,
-                 ms_error_text(errno));
+        options_complain(listener, "%sCONFIG: cannot read \"%.*s\": %s", prefix, 2 * QUOTED_MAX, path,
+                         ms_error_text(errno));
         return;
     }
     text[length] = '\0';
@@ -202,7 +202,7 @@ static void load_environment(struct listener *listener, char *const *environment
         if (id == MS_OPT_COUNT)
             complain_unknown(listener, prefix, name, length);
         else
-            set(listener, prefix, id, equals + 1, MS_SOURCE_ENVIRONMENT);
+            options_set(listener, prefix, id, equals + 1, MS_SOURCE_ENVIRONMENT);
     }
 }
 
@@ -228,8 +228,8 @@ void ms_options_look(ms_option_complaint_func_t say, void *arg)
         const char *text = values[id].text;
         bool size = infos[id].type == MS_TYPE_SIZE || infos[id].type == MS_TYPE_SHARE;
         if (size && values[id].source != MS_SOURCE_DEFAULT && ms_size_lacks_unit(text))
-            complain(&listener, "%s%s: %s is %s bytes; %sM is likely meant", prefix, infos[id].name, text,
-                     text, text);
+            options_complain(&listener, "%s%s: %s is %s bytes; %sM is likely meant", prefix, infos[id].name,
+                             text, text, text);
     }
 }
 

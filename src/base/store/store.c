@@ -91,7 +91,7 @@ static bool map_anonymous(size_t offset, size_t bytes)
     return true;
 }
 
-static void describe(struct ms_store_header *empty)
+static void store_describe(struct ms_store_header *empty)
 {
     memcpy(empty->magic, MS_STORE_MAGIC, sizeof empty->magic);
     empty->version = MS_STORE_VERSION;
@@ -118,13 +118,13 @@ int ms_store_open(void)
         munmap(range, sizeof(struct ms_store_layout));
         return -1;
     }
-    describe((struct ms_store_header *)(void *)range);
+    store_describe((struct ms_store_header *)(void *)range);
     atomic_store_explicit(&ms_store_base, range, memory_order_release);
     return 0;
 }
 
 /* The file by its name, if it is the one that was attached. */
-static int open_again(void)
+static int store_open_again(void)
 {
     struct stat status;
     int fd = open(file.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
@@ -188,7 +188,7 @@ static int grow_file(unsigned table, uint64_t table_offset, uint64_t bytes)
     uint64_t file_offset = head->file_bytes;
     if (atomic_load_explicit(&head->extent_count, memory_order_relaxed) >= MS_STORE_EXTENTS_MAX)
         return ENOSPC;
-    int fd = open_again();
+    int fd = store_open_again();
     if (fd < 0)
         return errno;
     int error = allocate(fd, file_offset, bytes);
@@ -212,7 +212,7 @@ static uint64_t step(uint64_t have, uint64_t wanted, uint64_t room)
 }
 
 /* Under the lock. */
-static bool grow(enum ms_table table, uint64_t wanted)
+static bool store_grow(enum ms_table table, uint64_t wanted)
 {
     uint64_t have = atomic_load_explicit(&ms_table_states[table].committed, memory_order_relaxed);
     uint64_t bytes = step(have, wanted - have, layout[table].bytes - have);
@@ -242,7 +242,7 @@ bool ms_store_commit(enum ms_table table, uint64_t bytes)
     if (bytes > layout[table].bytes)
         return false;
     while (good && atomic_load_explicit(&ms_table_states[table].committed, memory_order_relaxed) < bytes)
-        good = grow(table, bytes);
+        good = store_grow(table, bytes);
     return good;
 }
 

@@ -29,7 +29,7 @@ struct file {
     size_t error_bytes;
 };
 
-static MS_PRINTF(2, 3) int refuse(struct file *file, const char *format, ...)
+static MS_PRINTF(2, 3) int store_load_refuse(struct file *file, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -60,20 +60,20 @@ static int check_header(struct file *file, const struct ms_store_header *mine)
 {
     const struct ms_store_header *head = file->head;
     if (memcmp(head->magic, MS_STORE_MAGIC, sizeof head->magic) != 0)
-        return refuse(file, "is not a ledger");
+        return store_load_refuse(file, "is not a ledger");
     if (head->byte_order != MS_STORE_BYTE_ORDER)
-        return refuse(file, "is the ledger of a machine with another byte order");
+        return store_load_refuse(file, "is the ledger of a machine with another byte order");
     if (head->version != MS_STORE_VERSION)
-        return refuse(file, "has format %u of the ledger, this memshim reads %d", head->version,
-                      MS_STORE_VERSION);
+        return store_load_refuse(file, "has format %u of the ledger, this memshim reads %d", head->version,
+                                 MS_STORE_VERSION);
     if (head->header_bytes != mine->header_bytes || head->table_count != mine->table_count ||
         head->extent_max != mine->extent_max)
-        return refuse(file, "has the layout of another memshim");
+        return store_load_refuse(file, "has the layout of another memshim");
     for (unsigned i = 0; i < MS_TABLE_COUNT; i++) {
         if (memcmp(head->tables[i].name, mine->tables[i].name, sizeof mine->tables[i].name) != 0 ||
             head->tables[i].row_bytes != mine->tables[i].row_bytes ||
             head->tables[i].capacity != mine->tables[i].capacity)
-            return refuse(file, "has the tables of another memshim");
+            return store_load_refuse(file, "has the tables of another memshim");
     }
     return 0;
 }
@@ -140,16 +140,16 @@ static int read_extents(struct file *file, const size_t *offsets)
         uint64_t bytes = usable_bytes(file, extent);
         all += bytes;
         if (all > file->bytes)
-            return refuse(file, "lists more than it holds");
+            return store_load_refuse(file, "lists more than it holds");
         bytes = bytes_of_data(file->fd, extent->file_offset, bytes);
         if (!bytes)
             continue;
         if (!ms_store_commit(extent->table, extent->table_offset + bytes))
-            return refuse(file, "says that table %u is larger than it can be", extent->table);
+            return store_load_refuse(file, "says that table %u is larger than it can be", extent->table);
         char *base = atomic_load(&ms_store_base);
         if (!read_data(file->fd, base + offsets[extent->table] + extent->table_offset, bytes,
                        extent->file_offset))
-            return refuse(file, "cannot be read: %s", strerror(errno));
+            return store_load_refuse(file, "cannot be read: %s", strerror(errno));
     }
     return 0;
 }
@@ -176,7 +176,7 @@ static int drop_changing(struct file *file)
         }
     }
     free(again);
-    return good ? 0 : refuse(file, "cannot be read: %s", strerror(errno));
+    return good ? 0 : store_load_refuse(file, "cannot be read: %s", strerror(errno));
 }
 
 static void take_counts(const struct file *file)
@@ -189,21 +189,21 @@ static void take_counts(const struct file *file)
     }
 }
 
-static int load(struct file *file, bool live, const size_t *offsets)
+static int store_load_load(struct file *file, bool live, const size_t *offsets)
 {
     struct stat status;
     if (fstat(file->fd, &status) != 0)
-        return refuse(file, "cannot be read: %s", strerror(errno));
+        return store_load_refuse(file, "cannot be read: %s", strerror(errno));
     if (!S_ISREG(status.st_mode))
-        return refuse(file, "is not a regular file");
+        return store_load_refuse(file, "is not a regular file");
     file->bytes = (uint64_t)status.st_size;
     if (file->bytes < MS_STORE_HEADER_BYTES)
-        return refuse(file, "is not a ledger: it has %" PRIu64 " bytes", file->bytes);
+        return store_load_refuse(file, "is not a ledger: it has %" PRIu64 " bytes", file->bytes);
     if (!read_all(file->fd, file->head, MS_STORE_HEADER_BYTES, 0))
-        return refuse(file, "cannot be read: %s", strerror(errno));
+        return store_load_refuse(file, "cannot be read: %s", strerror(errno));
     ms_store_reset();
     if (ms_store_open() != 0)
-        return refuse(file, "cannot be read: no address space for its tables");
+        return store_load_refuse(file, "cannot be read: no address space for its tables");
     struct ms_store_header *mine = (struct ms_store_header *)(void *)atomic_load(&ms_store_base);
     if (check_header(file, mine) != 0 || read_extents(file, offsets) != 0 ||
         (live && drop_changing(file) != 0))
@@ -222,7 +222,8 @@ int ms_store_load(int fd, bool live, char *error, size_t error_bytes)
 #undef MS_TABLE
     };
     struct file file = {fd, 0, malloc(MS_STORE_HEADER_BYTES), error, error_bytes};
-    int result = file.head ? load(&file, live, offsets) : refuse(&file, "cannot be read: no memory");
+    int result = file.head ? store_load_load(&file, live, offsets)
+                           : store_load_refuse(&file, "cannot be read: no memory");
     free(file.head);
     return result;
 }

@@ -65,7 +65,7 @@ static char *map_stack(void)
     return memory + page;
 }
 
-static struct spare *take(void)
+static struct spare *aux_stack_take(void)
 {
     for (unsigned i = 0; i < SPARES; i++) {
         struct spare *spare = &spares[(latest + i) % SPARES];
@@ -83,7 +83,7 @@ static struct spare *take(void)
 }
 
 /* What is given back last was taken first: so a thread has the same ones again. */
-static void give(struct spare *spare)
+static void aux_stack_give(struct spare *spare)
 {
     latest = (uint16_t)(spare - spares);
     atomic_store_explicit(&spare->busy, false, memory_order_release);
@@ -170,7 +170,7 @@ static MS_NOINLINE void call_on(struct spare *spare, void (*function)(void *), v
     ms_aux_stack_switch(function, argument,
                         atomic_load_explicit(&spare->memory, memory_order_relaxed) + MS_AUX_STACK_BYTES);
     is_on_spare = false;
-    give(spare);
+    aux_stack_give(spare);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved_errno;
 }
@@ -183,7 +183,7 @@ bool ms_aux_stack_call(void (*function)(void *), void *argument)
         function(argument);
         return true;
     }
-    if (!CAN_SWITCH || !(spare = take()))
+    if (!CAN_SWITCH || !(spare = aux_stack_take()))
         return false;
     call_on(spare, function, argument);
     return true;
@@ -198,7 +198,7 @@ void ms_aux_stack_call_anyway(void (*function)(void *), void *argument)
 void *ms_aux_stack_take(void)
 {
     int saved_errno = errno;
-    struct spare *spare = take();
+    struct spare *spare = aux_stack_take();
 
     errno = saved_errno;
     return spare ? atomic_load_explicit(&spare->memory, memory_order_relaxed) : NULL;
@@ -210,7 +210,7 @@ void ms_aux_stack_give(void *buffer)
     for (unsigned i = 0; buffer && i < SPARES; i++) {
         struct spare *spare = &spares[(latest + i) % SPARES];
         if (atomic_load_explicit(&spare->memory, memory_order_relaxed) == buffer) {
-            give(spare);
+            aux_stack_give(spare);
             return;
         }
     }

@@ -153,21 +153,21 @@ MS_NOINLINE void ms_bias_lock_slowly(struct ms_bias *bias, enum ms_bias_kind kin
     take_away(bias, kind, 0);
 }
 
-static bool has_ended(uint32_t tid)
+static bool bias_has_ended(uint32_t tid)
 {
     return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
 }
 
 /* A record for this thread; where all are taken, that of one that has ended, if the next that is looked at is
  * such. */
-static struct ms_bias_thread *join(void)
+static struct ms_bias_thread *bias_join(void)
 {
     uint32_t mine = ms_thread_id(),
              place = atomic_fetch_add_explicit(&next_thread, 1, memory_order_relaxed) % THREADS;
     struct ms_bias_thread *thread = &threads[place];
     uint32_t other = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     int saved_errno = errno;
-    bool may = !other || other == mine || has_ended(other);
+    bool may = !other || other == mine || bias_has_ended(other);
     errno = saved_errno;
     if (!may || !atomic_compare_exchange_strong(&thread->tid, &other, mine))
         return NULL;
@@ -178,7 +178,7 @@ static struct ms_bias_thread *join(void)
 static void maybe_own(struct ms_bias *bias)
 {
     struct ms_bias_thread *me = ms_bias_me;
-    if (me == &ms_bias_nobody && !(me = join()))
+    if (me == &ms_bias_nobody && !(me = bias_join()))
         return;
     if (bias->last != me) {
         bias->last = me;

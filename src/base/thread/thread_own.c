@@ -70,7 +70,7 @@ static struct record *find_left(uint32_t tid)
     return NULL;
 }
 
-static struct record *make(uint32_t tid)
+static struct record *thread_own_make(uint32_t tid)
 {
     struct record *record = ms_arena_alloc(sizeof *record);
     if (!record)
@@ -89,7 +89,7 @@ MS_NOINLINE struct ms_own *ms_own_take(void)
     uint32_t tid = ms_thread_id();
     struct record *record = RECORDS_COME_BACK ? find_left(tid) : NULL;
     if (!record)
-        record = make(tid);
+        record = thread_own_make(tid);
     errno = saved_errno;
     if (!record)
         return NULL;

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "export/json_text.h"
 
-static int refuse(const char *path, const char *what)
+static int check_baseline_refuse(const char *path, const char *what)
 {
     ms_cli_error(
         "%s is no baseline: %s; memshim check --baseline FILE --update-baseline REPORT... writes one", path,
@@ -18,7 +18,7 @@ static int refuse(const char *path, const char *what)
     return -1;
 }
 
-static int index_of(const char *name, bool kind)
+static int check_baseline_index_of(const char *name, bool kind)
 {
     for (int i = 0; i < (kind ? (int)MS_CHECK_KINDS : (int)MS_CHECK_FIGURES); i++)
         if (!strcmp(name, kind ? ms_check_kinds[i] : ms_check_figures[i].name))
@@ -26,14 +26,14 @@ static int index_of(const char *name, bool kind)
     return -1;
 }
 
-static int take_row(const char *path, const json_t *json, struct ms_check_rules *rules)
+static int check_baseline_take_row(const char *path, const json_t *json, struct ms_check_rules *rules)
 {
-    int figure = index_of(ms_report_text(json, "figure"), false),
-        of = index_of(ms_report_text(json, "of"), true);
+    int figure = check_baseline_index_of(ms_report_text(json, "figure"), false),
+        of = check_baseline_index_of(ms_report_text(json, "of"), true);
     struct ms_check_base *row = &rules->base[rules->base_count];
 
     if (figure < 0 || of < 0 || !json_is_integer(json_object_get(json, "bytes")))
-        return refuse(path, "a row lacks figure, of or bytes");
+        return check_baseline_refuse(path, "a row lacks figure, of or bytes");
     *row = (struct ms_check_base){(enum ms_check_figure)figure, (enum ms_check_of)of,
                                   strdup(ms_report_text(json, "name")), ms_report_int(json, "bytes")};
     if (!row->name)
@@ -73,18 +73,18 @@ int ms_check_baseline_read(const char *path, struct ms_check_rules *rules)
     rows = ms_report_array(root, "figures");
     if (ms_report_int(root, "memshim_baseline") != 1 || !rows) {
         json_decref(root);
-        return refuse(path, "memshim_baseline is not 1, or there are no figures");
+        return check_baseline_refuse(path, "memshim_baseline is not 1, or there are no figures");
     }
     rules->base = calloc(json_array_size(rows) + 1, sizeof(*rules->base));
     status = rules->base ? take_tolerances(json_object_get(root, "tolerances"), rules) : -1;
     json_array_foreach (rows, i, row)
-        status = status ? status : take_row(path, row, rules);
+        status = status ? status : check_baseline_take_row(path, row, rules);
     json_decref(root);
     return status;
 }
 
 /* The row of the same figure of the same thing gets the larger. */
-static int keep(struct ms_check_measures *kept, const struct ms_check_measure *row)
+static int check_baseline_keep(struct ms_check_measures *kept, const struct ms_check_measure *row)
 {
     for (size_t i = 0; i < kept->count; i++) {
         struct ms_check_measure *other = &kept->rows[i];
@@ -106,7 +106,7 @@ static int keep_all(const struct ms_report *reports, size_t count, struct ms_che
 
         status = ms_check_measure(&reports[i], &measures);
         for (size_t k = 0; status == 0 && k < measures.count; k++)
-            status = measures.rows[k].of == MS_CHECK_CLASS ? 0 : keep(kept, &measures.rows[k]);
+            status = measures.rows[k].of == MS_CHECK_CLASS ? 0 : check_baseline_keep(kept, &measures.rows[k]);
         ms_check_measures_free(&measures);
     }
     return status;

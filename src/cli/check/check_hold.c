@@ -77,7 +77,7 @@ static char *rule_text(const struct holding *holding, const struct ms_check_meas
                : text;
 }
 
-static int add(const struct holding *holding, const struct ms_check_measure *measure, size_t more)
+static int check_hold_add(const struct holding *holding, const struct ms_check_measure *measure, size_t more)
 {
     struct ms_check_results *results = holding->results;
     struct ms_check_result result = {.report = holding->report,
@@ -128,7 +128,7 @@ static int add_broken(const struct holding *holding, const struct ms_check_measu
     sorting = holding;
     qsort(broken, count, sizeof(*broken), by_beyond);
     for (size_t i = 0; status == 0 && i < named; i++)
-        status = add(holding, broken[i], i + 1 == named ? count - named : 0);
+        status = check_hold_add(holding, broken[i], i + 1 == named ? count - named : 0);
     return status;
 }
 
@@ -144,7 +144,7 @@ static int add_most(const struct holding *holding, const struct ms_check_measure
             most = rows[i];
     }
     most.processes = processes;
-    return add(holding, &most, 0);
+    return check_hold_add(holding, &most, 0);
 }
 
 static int hold_rows(const struct holding *holding, const struct ms_check_measure *rows, size_t count)
@@ -172,7 +172,7 @@ static bool is_anything(const struct ms_check_measure *rows, size_t count)
 }
 
 /* What is new beside a baseline is in the figures of its device and of the process. */
-static int hold(const struct holding *holding, const struct ms_check_measure *rows, size_t count)
+static int check_hold_hold(const struct holding *holding, const struct ms_check_measure *rows, size_t count)
 {
     const struct ms_check_base *base = holding->limit ? NULL : find_base(holding->rules, &rows[0]);
 
@@ -199,7 +199,7 @@ static int hold_each(const struct holding *holding, const struct ms_check_measur
         for (next = i + 1; next < measures->count && measures->rows[i].process >= 0 &&
                            ms_check_is_same(&measures->rows[i], &measures->rows[next]);)
             next++;
-        status = hold(holding, &measures->rows[i], next - i);
+        status = check_hold_hold(holding, &measures->rows[i], next - i);
     }
     return status;
 }

@@ -114,8 +114,8 @@ static void blame_site(const struct reading *reading, struct ms_check_measure *r
 }
 
 /* The first of what a process held or leaked, that of an owner if one is given. */
-static void blame(const struct reading *reading, struct ms_check_measure *row, const char *key,
-                  const char *owner)
+static void check_job_blame(const struct reading *reading, struct ms_check_measure *row, const char *key,
+                            const char *owner)
 {
     const json_t *rank = json_array_get(reading->ranks, (size_t)row->process);
     json_t *part;
@@ -132,9 +132,9 @@ static void blame(const struct reading *reading, struct ms_check_measure *row, c
     }
 }
 
-static struct ms_check_measure *add(const struct reading *reading, enum ms_check_figure figure,
-                                    enum ms_check_of of, const char *name, json_int_t bytes,
-                                    json_int_t process)
+static struct ms_check_measure *check_job_add(const struct reading *reading, enum ms_check_figure figure,
+                                              enum ms_check_of of, const char *name, json_int_t bytes,
+                                              json_int_t process)
 {
     struct ms_check_measure *row = ms_check_measure_add(reading->measures, figure, of, name, bytes);
 
@@ -154,35 +154,36 @@ static int measure_device(const struct reading *reading, const json_t *figures, 
     for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++)
         bytes[figure] = json_integer_value(json_array_get(figures, figure + 1));
     for (unsigned figure = 0; figure < MS_CHECK_DEVICE_FIGURES; figure++) {
-        row = add(reading, (enum ms_check_figure)figure, MS_CHECK_DEVICE, ms_report_text(device, "device"),
-                  bytes[figure], (json_int_t)process);
+        row = check_job_add(reading, (enum ms_check_figure)figure, MS_CHECK_DEVICE,
+                            ms_report_text(device, "device"), bytes[figure], (json_int_t)process);
         if (!row)
             return -1;
         row->whole =
             figure == MS_CHECK_FRAG ? bytes[MS_CHECK_RESERVED] : ms_report_int(device, "device_bytes");
         if (figure == MS_CHECK_LEAK && bytes[figure] == ms_report_int(rank, "leaked_bytes"))
-            blame(reading, row, "leaked", NULL);
+            check_job_blame(reading, row, "leaked", NULL);
         else if (figure != MS_CHECK_LEAK && figure != MS_CHECK_GROWTH &&
                  bytes[MS_CHECK_PEAK] == ms_report_int(rank, "peak_bytes"))
-            blame(reading, row, "held", NULL);
+            check_job_blame(reading, row, "held", NULL);
     }
     return 0;
 }
 
 static int measure_process(const struct reading *reading, const json_t *rank, size_t process)
 {
-    struct ms_check_measure *row = add(reading, MS_CHECK_LEAK, MS_CHECK_PROCESS, "",
-                                       ms_report_int(rank, "leaked_bytes"), (json_int_t)process);
+    struct ms_check_measure *row = check_job_add(reading, MS_CHECK_LEAK, MS_CHECK_PROCESS, "",
+                                                 ms_report_int(rank, "leaked_bytes"), (json_int_t)process);
     json_t *device;
     size_t i;
 
     if (!row)
         return -1;
-    blame(reading, row, "leaked", NULL);
-    if (!add(reading, MS_CHECK_GROWTH, MS_CHECK_PROCESS, "", ms_report_int(rank, "growth_bytes"),
-             (json_int_t)process))
+    check_job_blame(reading, row, "leaked", NULL);
+    if (!check_job_add(reading, MS_CHECK_GROWTH, MS_CHECK_PROCESS, "", ms_report_int(rank, "growth_bytes"),
+                       (json_int_t)process))
         return -1;
-    if (!add(reading, MS_CHECK_OOM, MS_CHECK_PROCESS, "", ms_report_int(rank, "ooms"), (json_int_t)process))
+    if (!check_job_add(reading, MS_CHECK_OOM, MS_CHECK_PROCESS, "", ms_report_int(rank, "ooms"),
+                       (json_int_t)process))
         return -1;
     json_array_foreach (ms_report_array(rank, "devices"), i, device)
         if (measure_device(reading, device, process) < 0)
@@ -197,8 +198,8 @@ static struct ms_check_measure *measure_most(const struct reading *reading, enum
 {
     const json_t *spread = json_object_get(json, key);
     const char *name = ms_report_text(json, of == MS_CHECK_OWNER ? "owner" : "name");
-    struct ms_check_measure *row =
-        add(reading, figure, of, name, ms_report_int(spread, "max"), ms_report_int(spread, "max_process"));
+    struct ms_check_measure *row = check_job_add(reading, figure, of, name, ms_report_int(spread, "max"),
+                                                 ms_report_int(spread, "max_process"));
 
     if (!row)
         return NULL;
@@ -218,7 +219,7 @@ static int measure_owner(const struct reading *reading, const json_t *json)
     if (!row)
         return -1;
     if (row->job_site < 0)
-        blame(reading, row, "leaked", owner);
+        check_job_blame(reading, row, "leaked", owner);
     if (!measure_most(reading, MS_CHECK_GROWTH, MS_CHECK_OWNER, json, "growth_bytes"))
         return -1;
     if (!ms_report_int(json, "device_bytes"))
@@ -228,7 +229,7 @@ static int measure_owner(const struct reading *reading, const json_t *json)
         return -1;
     row->whole = ms_report_int(json, "device_bytes");
     if (row->job_site < 0)
-        blame(reading, row, "held", owner);
+        check_job_blame(reading, row, "held", owner);
     return 0;
 }
 

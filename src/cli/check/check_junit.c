@@ -42,7 +42,7 @@ static void put_attribute(FILE *out, const char *name, const char *text)
 }
 
 /* The file and line that holds most of it. */
-static void put_place(FILE *out, const struct ms_check_result *result)
+static void check_junit_put_place(FILE *out, const struct ms_check_result *result)
 {
     const json_t *own = ms_check_place(result);
 
@@ -63,7 +63,7 @@ static void put_case(FILE *out, const struct ms_check_result *result)
     fprintf(out, "    <testcase classname=\"memshim.%s\"", ms_check_figures[result->measure.figure].name);
     put_attribute(out, "name", name ? name : "?");
     if (!result->held)
-        put_place(out, result);
+        check_junit_put_place(out, result);
     fputs(" time=\"0\"", out);
     if (result->held) {
         fputs("/>\n", out);

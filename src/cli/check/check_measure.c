@@ -48,8 +48,8 @@ struct meter {
     bool failed;
 };
 
-static struct ms_check_measure *add(struct meter *meter, enum ms_check_figure figure, enum ms_check_of of,
-                                    const char *name, json_int_t bytes)
+static struct ms_check_measure *check_measure_add(struct meter *meter, enum ms_check_figure figure,
+                                                  enum ms_check_of of, const char *name, json_int_t bytes)
 {
     struct ms_check_measure *row = ms_check_measure_add(meter->measures, figure, of, name, bytes);
 
@@ -71,7 +71,7 @@ static bool is_of(const struct meter *meter, const json_t *site, const struct th
            (ms_report_is_device_memory(site) && ms_report_device_of(meter->report, site) == thing->device);
 }
 
-static void blame(struct ms_check_measure *row, const json_t *site, json_int_t bytes)
+static void check_measure_blame(struct ms_check_measure *row, const json_t *site, json_int_t bytes)
 {
     if (bytes > row->site_bytes) {
         row->site = ms_report_int(site, "id");
@@ -88,12 +88,12 @@ static void blame_holders(const struct meter *meter, struct ms_check_measure *ro
         return;
     json_array_foreach (meter->report->sites, i, site)
         if (is_of(meter, site, thing))
-            blame(row, site, ms_report_int(site, "at_peak_bytes"));
+            check_measure_blame(row, site, ms_report_int(site, "at_peak_bytes"));
 }
 
 static void add_leaks(struct meter *meter, enum ms_check_of of, const char *name, const struct thing *thing)
 {
-    struct ms_check_measure *row = add(meter, MS_CHECK_LEAK, of, name, 0);
+    struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_LEAK, of, name, 0);
     json_t *leak;
     size_t i;
 
@@ -103,14 +103,14 @@ static void add_leaks(struct meter *meter, enum ms_check_of of, const char *name
         if (!row || !site || !ms_report_is_leak(leak) || !is_of(meter, site, thing))
             continue;
         row->bytes = ms_report_sum(row->bytes, ms_leak_bytes(leak));
-        blame(row, site, ms_leak_bytes(leak));
+        check_measure_blame(row, site, ms_leak_bytes(leak));
     }
 }
 
 /* What grew as long as the program ran: leaks that do, and what was freed only at its end. */
 static void add_growth(struct meter *meter, enum ms_check_of of, const char *name, const struct thing *thing)
 {
-    struct ms_check_measure *row = add(meter, MS_CHECK_GROWTH, of, name, 0);
+    struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_GROWTH, of, name, 0);
     json_t *leak, *site;
     size_t i;
 
@@ -119,7 +119,7 @@ static void add_growth(struct meter *meter, enum ms_check_of of, const char *nam
         if (!row || !site || ms_leak_class_of(leak) != MS_LEAK_GROWING || !is_of(meter, site, thing))
             continue;
         row->bytes = ms_report_sum(row->bytes, ms_report_int(leak, "bytes"));
-        blame(row, site, ms_report_int(leak, "bytes"));
+        check_measure_blame(row, site, ms_report_int(leak, "bytes"));
     }
     json_array_foreach (meter->report->sites, i, site) {
         json_int_t grew = ms_report_int(site, "grew_bytes");
@@ -127,7 +127,7 @@ static void add_growth(struct meter *meter, enum ms_check_of of, const char *nam
         if (!row || grew <= 0 || !is_of(meter, site, thing))
             continue;
         row->bytes = ms_report_sum(row->bytes, grew);
-        blame(row, site, grew);
+        check_measure_blame(row, site, grew);
     }
 }
 
@@ -136,7 +136,7 @@ static void add_classes(struct meter *meter)
 {
     for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_CONTEXT; class ++) {
         const char *word = ms_leak_class_word((enum ms_leak_class) class);
-        struct ms_check_measure *row = add(meter, MS_CHECK_LEAK, MS_CHECK_CLASS, word, 0);
+        struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_LEAK, MS_CHECK_CLASS, word, 0);
         json_t *leak;
         size_t i;
 
@@ -146,7 +146,7 @@ static void add_classes(struct meter *meter)
             if (!row || !site || ms_leak_class_of(leak) != class)
                 continue;
             row->bytes = ms_report_sum(row->bytes, ms_leak_bytes(leak));
-            blame(row, site, ms_leak_bytes(leak));
+            check_measure_blame(row, site, ms_leak_bytes(leak));
         }
     }
 }
@@ -162,7 +162,7 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
 {
     const json_t *parts = json_object_get(device, "peak_parts");
     struct ms_check_measure *row =
-        add(meter, MS_CHECK_FRAG, MS_CHECK_DEVICE, name, ms_report_int(parts, "stranded"));
+        check_measure_add(meter, MS_CHECK_FRAG, MS_CHECK_DEVICE, name, ms_report_int(parts, "stranded"));
 
     set_whole(row, ms_report_reserved(device));
     blame_holders(meter, row, thing);
@@ -172,7 +172,7 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
 static void add_ooms(struct meter *meter)
 {
     json_int_t left_out = ms_report_int(json_object_get(meter->report->root, "overhead"), "ooms_left_out");
-    struct ms_check_measure *row = add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", left_out);
+    struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", left_out);
     json_t *oom;
     size_t i;
 
@@ -198,10 +198,11 @@ static void measure_device(struct meter *meter, size_t i, const json_t *device)
 
     snprintf(name, sizeof(name), "%.32s%s%" JSON_INTEGER_FORMAT, *api && strcmp(api, "cuda") ? api : "",
              *api && strcmp(api, "cuda") ? " " : "", ms_report_int(device, "index"));
-    row = add(meter, MS_CHECK_PEAK, MS_CHECK_DEVICE, name, ms_report_int(device, "peak_live_bytes"));
+    row = check_measure_add(meter, MS_CHECK_PEAK, MS_CHECK_DEVICE, name,
+                            ms_report_int(device, "peak_live_bytes"));
     set_whole(row, ms_report_int(device, "total_bytes"));
     blame_holders(meter, row, &thing);
-    row = add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_reserved(device));
+    row = check_measure_add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_reserved(device));
     set_whole(row, ms_report_int(device, "total_bytes"));
     blame_holders(meter, row, &thing);
     add_frag(meter, name, device, &thing);
@@ -242,8 +243,8 @@ static void measure_owner(struct meter *meter, const json_t *owners, size_t i)
         add_growth(meter, MS_CHECK_OWNER, name, &thing);
     }
     if (!strcmp(ms_report_text(json, "memory"), "device")) {
-        struct ms_check_measure *row =
-            add(meter, MS_CHECK_PEAK, MS_CHECK_OWNER, name, ms_report_int(json, "at_peak_bytes"));
+        struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_PEAK, MS_CHECK_OWNER, name,
+                                                         ms_report_int(json, "at_peak_bytes"));
 
         set_whole(row, total_of(meter, json));
         thing.device = ms_report_device_of(meter->report, json);
@@ -258,8 +259,8 @@ static void measure_phase(struct meter *meter, const char *name, const json_t *d
     const char *const keys[] = {"peak_bytes", "growth_bytes"};
 
     for (size_t i = 0; i < 2; i++) {
-        struct ms_check_measure *row = add(meter, figures[i], MS_CHECK_PHASE, name,
-                                           ms_report_int(json_object_get(device, keys[i]), "max"));
+        struct ms_check_measure *row = check_measure_add(
+            meter, figures[i], MS_CHECK_PHASE, name, ms_report_int(json_object_get(device, keys[i]), "max"));
 
         set_whole(row, total_of(meter, device));
         if (row && held) {

@@ -32,7 +32,7 @@ static const char *below(const char *path, const char *root)
     return NULL;
 }
 
-static struct place place_of(const json_t *frame, const char *root)
+static struct place check_sarif_place_of(const json_t *frame, const char *root)
 {
     const char *file = ms_report_text(frame, "file"), *relative = below(file, root);
 
@@ -76,17 +76,17 @@ static struct place main_place(const struct ms_check_result *result, const char 
     json_t *frames[MS_REPORT_DEPTH_MAX];
     json_int_t stack = ms_report_int(site, "stack");
     size_t count = site ? ms_report_stack(result->report, stack, frames, MS_REPORT_DEPTH_MAX) : 0;
-    struct place place = place_of(ms_check_place(result), root);
+    struct place place = check_sarif_place_of(ms_check_place(result), root);
 
     for (size_t i = 0; i < count && !place.relative; i++)
-        if (place_of(frames[i], root).relative)
-            place = place_of(frames[i], root);
+        if (check_sarif_place_of(frames[i], root).relative)
+            place = check_sarif_place_of(frames[i], root);
     if (!*place.file)
         place = (struct place){result->path, *result->path != '/', 1};
     return place;
 }
 
-static uint64_t hash(uint64_t sum, const char *text)
+static uint64_t check_sarif_hash(uint64_t sum, const char *text)
 {
     for (; *text; text++)
         sum = (sum ^ (unsigned char)*text) * 0x100000001b3u;
@@ -101,13 +101,13 @@ static uint64_t fingerprint(const struct ms_check_result *result)
         site ? ms_report_stack(result->report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX) : 0;
     uint64_t sum = 0xcbf29ce484222325u;
 
-    sum = hash(sum, ms_check_figures[result->measure.figure].name);
-    sum = hash(sum, ms_check_kinds[result->measure.of]);
-    sum = hash(sum, result->measure.name);
+    sum = check_sarif_hash(sum, ms_check_figures[result->measure.figure].name);
+    sum = check_sarif_hash(sum, ms_check_kinds[result->measure.of]);
+    sum = check_sarif_hash(sum, result->measure.name);
     for (size_t i = 0; i < count; i++)
-        sum = hash(sum, ms_report_text(frames[i], "function"));
+        sum = check_sarif_hash(sum, ms_report_text(frames[i], "function"));
     if (!count && result->measure.job_site >= 0)
-        sum = hash(sum, ms_report_text(ms_check_place(result), "file"));
+        sum = check_sarif_hash(sum, ms_report_text(ms_check_place(result), "file"));
     return sum;
 }
 
@@ -121,7 +121,7 @@ static void put_flow(FILE *out, const struct ms_check_result *result, const char
     const char *before = ",\"codeFlows\":[{\"threadFlows\":[{\"locations\":[";
 
     for (size_t i = count; i > 0; i--) {
-        struct place place = place_of(frames[i - 1], root);
+        struct place place = check_sarif_place_of(frames[i - 1], root);
 
         if (!*place.file)
             continue;

@@ -191,7 +191,7 @@ static bool is_known(const struct ms_closure *closure, const char *name)
     return false;
 }
 
-static void add(struct ms_closure *closure, size_t user, const char *name, const char *path)
+static void closure_add(struct ms_closure *closure, size_t user, const char *name, const char *path)
 {
     struct ms_loaded *grown = realloc(closure->rows, (closure->count + 1) * sizeof(*grown));
     struct ms_loaded *row;
@@ -213,7 +213,7 @@ void ms_closure_read(const char *path, struct ms_closure *closure_p)
     size_t user, i;
 
     *closure_p = (struct ms_closure){NULL, 0};
-    add(closure_p, 0, path, path);
+    closure_add(closure_p, 0, path, path);
     for (user = 0; user < closure_p->count; user++) {
         for (i = 0; i < closure_p->rows[user].elf.needed_count && closure_p->count < ROWS_MAX; i++) {
             const char *name = closure_p->rows[user].elf.needed[i];
@@ -222,7 +222,7 @@ void ms_closure_read(const char *path, struct ms_closure *closure_p)
             if (is_known(closure_p, name))
                 continue;
             found = resolve(closure_p, user, name);
-            add(closure_p, user, name, found);
+            closure_add(closure_p, user, name, found);
             free(found);
         }
     }

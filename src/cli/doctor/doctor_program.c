@@ -29,7 +29,7 @@ static MS_PRINTF(2, 3) void add_line(json_t *array, const char *format, ...)
     va_end(args);
 }
 
-static const char *file_name(const char *path)
+static const char *doctor_program_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -118,7 +118,8 @@ static const char *role_of(const struct ms_elf_program *elf, const char *name, c
 static json_t *object_json(const struct ms_loaded *row, const char *user)
 {
     const char *seen,
-        *role = role_of(&row->elf, file_name(row->elf.soname ? row->elf.soname : row->name), &seen);
+        *role = role_of(&row->elf, doctor_program_file_name(row->elf.soname ? row->elf.soname : row->name),
+                        &seen);
     json_t *object;
 
     if (row->found && !role)
@@ -136,7 +137,8 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
 
 static void check_simulated(const struct ms_elf_program *elf, json_t *obstacles)
 {
-    if (elf->holds_runtime && !elf->is_simulated && strncmp(file_name(elf->path), "libcudart.so.", 13))
+    if (elf->holds_runtime && !elf->is_simulated &&
+        strncmp(doctor_program_file_name(elf->path), "libcudart.so.", 13))
         add_line(
             obstacles,
             "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
@@ -155,7 +157,8 @@ static void read_objects(const char *path, bool sim, json_t *program)
     ms_closure_read(path, &closure);
     for (i = 0; i < closure.count; i++) {
         const struct ms_loaded *row = &closure.rows[i];
-        json_t *object = object_json(row, i ? file_name(closure.rows[row->parent].name) : NULL);
+        json_t *object =
+            object_json(row, i ? doctor_program_file_name(closure.rows[row->parent].name) : NULL);
 
         if (object)
             json_array_append_new(objects, object);
@@ -174,7 +177,7 @@ static char *script_program(const struct ms_elf_program *script)
 {
     char *found = NULL;
 
-    if (script->argument && !strcmp(file_name(script->interpreter), "env")) {
+    if (script->argument && !strcmp(doctor_program_file_name(script->interpreter), "env")) {
         const char *name = script->argument + (!strncmp(script->argument, "-S ", 3) ? 3 : 0);
         char *word = strndup(name, strcspn(name, " \t"));
 
@@ -213,7 +216,8 @@ json_t *ms_doctor_program(const char *path, bool sim, bool deep)
         } else {
             json_object_set_new(program, "file", json_string(current));
             json_object_set_new(program, "machine", json_string(ms_elf_machine_name(elf.machine)));
-            json_object_set_new(program, "python", json_boolean(!strncmp(file_name(current), "python", 6)));
+            json_object_set_new(program, "python",
+                                json_boolean(!strncmp(doctor_program_file_name(current), "python", 6)));
             if (deep)
                 read_objects(current, sim, program);
             else if (sim)

@@ -59,7 +59,7 @@ static void add_lines(json_t *lines, const json_t *more)
     }
 }
 
-static json_t *judge(const struct ms_reports *outcome, const struct ms_child *child)
+static json_t *doctor_run_judge(const struct ms_reports *outcome, const struct ms_child *child)
 {
     json_t *routes = json_object(), *spots = json_array(), *diagnostics = json_array(),
            *counts = json_object();
@@ -116,7 +116,7 @@ json_t *ms_doctor_run(const char *path, char **argv, bool sim)
         if (set_report(directory, &pattern) == 0 && ms_preload_set(sim, path, false) == 0 &&
             ms_reports_begin(&run) == 0 && ms_child_run(path, argv, &child) == 0) {
             ms_reports_find(pattern, &run, child.pid, &outcome);
-            result = judge(&outcome, &child);
+            result = doctor_run_judge(&outcome, &child);
             ms_reports_free(&outcome);
         }
         remove_directory(directory);

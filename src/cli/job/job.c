@@ -162,7 +162,7 @@ struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
 }
 
 /* What says which row it is, to be freed. */
-static char *key_of(const struct ms_job_list_info *info, const struct ms_job_words *words)
+static char *job_key_of(const struct ms_job_list_info *info, const struct ms_job_words *words)
 {
     char *key = NULL;
     size_t bytes;
@@ -178,7 +178,7 @@ static char *key_of(const struct ms_job_list_info *info, const struct ms_job_wor
     return NULL;
 }
 
-static int new_row(struct ms_job *job, enum ms_job_list_id id, const struct ms_job_words *words)
+static int job_new_row(struct ms_job *job, enum ms_job_list_id id, const struct ms_job_words *words)
 {
     const struct ms_job_list_info *info = &ms_job_lists[id];
     struct ms_job_list *list = &job->lists[id];
@@ -199,13 +199,13 @@ static int new_row(struct ms_job *job, enum ms_job_list_id id, const struct ms_j
 
 uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const struct ms_job_words *words)
 {
-    char *key = key_of(&ms_job_lists[list], words);
+    char *key = job_key_of(&ms_job_lists[list], words);
     uint32_t number = key ? ms_names_number(&job->lists[list].keys, key) : UINT32_MAX;
 
     free(key);
     if (number == UINT32_MAX || number < job->lists[list].count)
         return number;
-    return new_row(job, list, words) < 0 ? UINT32_MAX : number;
+    return job_new_row(job, list, words) < 0 ? UINT32_MAX : number;
 }
 
 bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32_t rank)

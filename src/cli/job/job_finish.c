@@ -24,8 +24,8 @@ static int by_key(const void *a, const void *b, void *arg)
 }
 
 /* Where each row goes: place_p[old] = new, and order_p[new] = old. */
-static int sort(size_t count, int (*compare)(const void *, const void *, void *), void *arg,
-                uint32_t **order_p, uint32_t **place_p)
+static int job_finish_sort(size_t count, int (*compare)(const void *, const void *, void *), void *arg,
+                           uint32_t **order_p, uint32_t **place_p)
 {
     *order_p = calloc(count + 1, sizeof(**order_p));
     *place_p = calloc(count + 1, sizeof(**place_p));
@@ -138,7 +138,8 @@ static int sort_lists(struct ms_job *job, uint32_t *orders[MS_JOB_LISTS], uint32
 
     for (unsigned list = 0; list < MS_JOB_LISTS; list++)
         status =
-            sort(job->lists[list].count, by_key, &job->lists[list], &orders[list], &places[list]) | status;
+            job_finish_sort(job->lists[list].count, by_key, &job->lists[list], &orders[list], &places[list]) |
+            status;
     return status;
 }
 
@@ -155,7 +156,7 @@ int ms_job_finish(struct ms_job *job)
     uint32_t *rank_order, *rank_place, *orders[MS_JOB_LISTS], *places[MS_JOB_LISTS];
     int status;
 
-    status = sort(job->rank_count, by_rank, job, &rank_order, &rank_place);
+    status = job_finish_sort(job->rank_count, by_rank, job, &rank_order, &rank_place);
     status = sort_lists(job, orders, places) | status;
     if (status == 0)
         status = move_ranks(job, rank_order, places);

@@ -267,7 +267,7 @@ static json_int_t part_of(const struct ms_job_rank *rank, bool leaked, uint32_t 
 }
 
 /* The site that has most beyond what it has in the others of the group. */
-static void blame(struct ms_job *job, struct ms_job_outlier *outlier, json_int_t *values)
+static void job_groups_blame(struct ms_job *job, struct ms_job_outlier *outlier, json_int_t *values)
 {
     const struct ms_job_rank *rank = &job->ranks[outlier->rank];
     bool leaked = (outlier->figure == MS_JOB_LEAKED || outlier->figure == MS_JOB_LIVE) && rank->leaked_count;
@@ -309,7 +309,7 @@ static int look_for_outliers(struct ms_job *job)
     if (job->outlier_count > OUTLIERS_MAX)
         job->outlier_count = OUTLIERS_MAX;
     for (size_t i = 0; i < job->outlier_count; i++)
-        blame(job, &job->outliers[i], values);
+        job_groups_blame(job, &job->outliers[i], values);
     free(values);
     return 0;
 }

@@ -21,7 +21,7 @@ struct gathering {
     size_t count, room;
 };
 
-static struct named *named(struct gathering *gathering, const char *name)
+static struct named *job_measured_named(struct gathering *gathering, const char *name)
 {
     uint32_t number = ms_names_number(&gathering->names, name);
     struct named *rows;
@@ -51,9 +51,9 @@ static struct ms_job_part blamed(const struct ms_job_footprint_event *taking,
 }
 
 /* The figures of what is measured of one kind: `places` says which is which, -1 for none. */
-static int gather(const struct ms_job_footprint_event *taking, struct gathering *gathering,
-                  const struct ms_check_measures *measures, enum ms_check_of of,
-                  const int places[MS_CHECK_DEVICE_FIGURES])
+static int job_measured_gather(const struct ms_job_footprint_event *taking, struct gathering *gathering,
+                               const struct ms_check_measures *measures, enum ms_check_of of,
+                               const int places[MS_CHECK_DEVICE_FIGURES])
 {
     for (size_t i = 0; i < measures->count; i++) {
         const struct ms_check_measure *row = &measures->rows[i];
@@ -61,7 +61,7 @@ static int gather(const struct ms_job_footprint_event *taking, struct gathering 
 
         if (row->of != of || places[row->figure] < 0)
             continue;
-        one = named(gathering, row->name);
+        one = job_measured_named(gathering, row->name);
         if (!one)
             return -1;
         if (row->figure == MS_CHECK_PEAK && (!one->device_bytes || row->bytes > one->now[0]))
@@ -74,8 +74,8 @@ static int gather(const struct ms_job_footprint_event *taking, struct gathering 
     return 0;
 }
 
-static int put(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
-               const struct gathering *gathering)
+static int job_measured_put(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
+                            const struct gathering *gathering)
 {
     for (size_t i = 0; i < gathering->count; i++) {
         const struct named *one = &gathering->rows[i];
@@ -90,7 +90,7 @@ static int put(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
     return 0;
 }
 
-static void drop(struct gathering *gathering)
+static void job_measured_drop(struct gathering *gathering)
 {
     ms_names_close(&gathering->names);
     free(gathering->rows);
@@ -104,7 +104,7 @@ static int take_owners(struct ms_job_footprint_event *taking, const struct ms_ch
                                                         [MS_CHECK_FRAG] = -1,
                                                         [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
-    int status = gather(taking, &gathering, measures, MS_CHECK_OWNER, places);
+    int status = job_measured_gather(taking, &gathering, measures, MS_CHECK_OWNER, places);
     json_t *json;
     size_t i;
 
@@ -113,15 +113,15 @@ static int take_owners(struct ms_job_footprint_event *taking, const struct ms_ch
 
         if (status < 0 || strcmp(ms_report_text(json, "memory"), "device") != 0)
             continue;
-        one = named(&gathering, ms_report_text(json, "owner"));
+        one = job_measured_named(&gathering, ms_report_text(json, "owner"));
         status = one ? 0 : -1;
         if (one)
             one->now[MS_JOB_OWNER_LIVE] =
                 ms_report_sum(one->now[MS_JOB_OWNER_LIVE], ms_report_int(json, "live_bytes"));
     }
     if (status == 0)
-        status = put(taking, MS_JOB_OWNERS, &gathering);
-    drop(&gathering);
+        status = job_measured_put(taking, MS_JOB_OWNERS, &gathering);
+    job_measured_drop(&gathering);
     return status;
 }
 
@@ -133,12 +133,12 @@ static int take_phases(struct ms_job_footprint_event *taking, const struct ms_ch
                                                         [MS_CHECK_FRAG] = -1,
                                                         [MS_CHECK_RESERVED] = -1};
     struct gathering gathering = {.count = 0};
-    int status = gather(taking, &gathering, measures, MS_CHECK_PHASE, places);
+    int status = job_measured_gather(taking, &gathering, measures, MS_CHECK_PHASE, places);
     json_t *json;
     size_t i;
 
     json_array_foreach (ms_report_array(taking->report->root, "phases"), i, json) {
-        struct named *one = status == 0 ? named(&gathering, ms_report_text(json, "name")) : NULL;
+        struct named *one = status == 0 ? job_measured_named(&gathering, ms_report_text(json, "name")) : NULL;
 
         status = one ? 0 : -1;
         if (!one)
@@ -148,8 +148,8 @@ static int take_phases(struct ms_job_footprint_event *taking, const struct ms_ch
         one->now[MS_JOB_PHASE_NS] = ms_report_sum(one->now[MS_JOB_PHASE_NS], ms_report_int(json, "total_ns"));
     }
     if (status == 0)
-        status = put(taking, MS_JOB_PHASES, &gathering);
-    drop(&gathering);
+        status = job_measured_put(taking, MS_JOB_PHASES, &gathering);
+    job_measured_drop(&gathering);
     return status;
 }
 

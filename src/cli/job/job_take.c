@@ -14,8 +14,8 @@
 #include "report/analyse/leak_class.h"
 
 /* What is kept of most, in order; equal ones by key. */
-static void keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p, uint32_t site,
-                 json_int_t bytes)
+static void job_take_keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p,
+                          uint32_t site, json_int_t bytes)
 {
     const struct ms_job_row *rows = job->lists[MS_JOB_SITES].rows;
     unsigned i = *count_p;
@@ -180,8 +180,8 @@ static int add_up(struct ms_job_footprint_event *taking)
         row->ranks++;
         if (touched->list != MS_JOB_SITES)
             continue;
-        keep(job, rank->held, &rank->held_count, touched->row, row->now_held);
-        keep(job, rank->leaked, &rank->leaked_count, touched->row, row->now[MS_JOB_SITE_LEAKED]);
+        job_take_keep(job, rank->held, &rank->held_count, touched->row, row->now_held);
+        job_take_keep(job, rank->leaked, &rank->leaked_count, touched->row, row->now[MS_JOB_SITE_LEAKED]);
     }
     return 0;
 }
@@ -244,7 +244,7 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
 }
 
 /* Names are there already where memshim run wrote the report; else they are looked up. */
-static int load(const char *path, struct ms_report *report_p)
+static int job_take_load(const char *path, struct ms_report *report_p)
 {
     if (ms_cli_read(path, report_p) < 0)
         return -1;
@@ -261,7 +261,7 @@ int ms_job_take_file(struct ms_job *job, const char *path)
     bool merged;
     int status;
 
-    if (load(path, &report) < 0)
+    if (job_take_load(path, &report) < 0)
         return -1;
     merged = json_object_get(report.root, "job") != NULL;
     status = merged ? ms_job_take_merged(job, report.root) : ms_job_take(job, &report);

@@ -11,7 +11,7 @@ static const char *const titles[MS_JOB_FIGURES] = {"peak",     "allocated", "lea
                                                    "reserved", "calls",     "growth"};
 
 /* "rank 17", or "process 4711". */
-static struct ms_text_number name_of(const struct ms_job_rank *rank)
+static struct ms_text_number job_text_name_of(const struct ms_job_rank *rank)
 {
     struct ms_text_number name;
 
@@ -29,7 +29,7 @@ static struct ms_text_number figure_of(enum ms_job_figure figure, json_int_t val
     return number;
 }
 
-static void put_figures(FILE *out, const struct ms_job *job)
+static void job_text_put_figures(FILE *out, const struct ms_job *job)
 {
     uint32_t *order = calloc(job->rank_count + 1, sizeof(*order)), rows[3];
 
@@ -43,7 +43,7 @@ static void put_figures(FILE *out, const struct ms_job *job)
             json_int_t value = i == 1 ? median : rank->figures[figure];
 
             fprintf(out, "%10s %-12s", figure_of((enum ms_job_figure)figure, value).text,
-                    value == rank->figures[figure] ? name_of(rank).text : "");
+                    value == rank->figures[figure] ? job_text_name_of(rank).text : "");
         }
         fputc('\n', out);
     }
@@ -57,7 +57,7 @@ static void put_named_row(FILE *out, const struct ms_job *job, const struct ms_j
 
     fprintf(out, "%12s%12s%12s %-15s ", ms_text_size(spread->min).text,
             ms_text_size(ms_job_median(spread, row->ranks)).text, ms_text_size(spread->max).text,
-            name_of(&job->ranks[spread->max_rank]).text);
+            job_text_name_of(&job->ranks[spread->max_rank]).text);
     ms_text_put(out, row->words[0]);
     if (row->ranks < job->rank_count)
         fprintf(out, ", %u process%s", row->ranks, row->ranks == 1 ? "" : "es");
@@ -112,7 +112,7 @@ static void put_groups(FILE *out, const struct ms_job *job)
         const struct ms_job_rank *first = &job->ranks[job->groups[i].first];
 
         fprintf(out, "  %u process%s, the first %s", job->groups[i].count,
-                job->groups[i].count == 1 ? "" : "es", name_of(first).text);
+                job->groups[i].count == 1 ? "" : "es", job_text_name_of(first).text);
         if (first->held_count) {
             fprintf(out, ": %s by ", ms_text_size(first->held[0].bytes).text);
             ms_text_put(out, ms_job_site_word(job, first->held[0].site, MS_JOB_AT));
@@ -125,7 +125,7 @@ static void put_outlier(FILE *out, const struct ms_job *job, const struct ms_job
 {
     const struct ms_job_rank *rank = &job->ranks[outlier->rank];
 
-    fprintf(out, "  %s on ", name_of(rank).text);
+    fprintf(out, "  %s on ", job_text_name_of(rank).text);
     ms_text_put(out, rank->host);
     fprintf(out, ": %s %s, its group's median %s", titles[outlier->figure], ms_text_size(outlier->value).text,
             ms_text_size(outlier->median).text);
@@ -154,10 +154,10 @@ void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most)
 void ms_job_put_text(FILE *out, const struct ms_job *job)
 {
     fprintf(out, "%zu process%s; fullest %s; ", job->rank_count, job->rank_count == 1 ? "" : "es",
-            name_of(&job->ranks[job->shown_rank]).text);
+            job_text_name_of(&job->ranks[job->shown_rank]).text);
     ms_job_put_outliers(out, job, SIZE_MAX);
     fputc('\n', out);
-    put_figures(out, job);
+    job_text_put_figures(out, job);
     put_groups(out, job);
     put_named(out, job, MS_JOB_OWNERS, "by owner, at the peak of a device:");
     put_named(out, job, MS_JOB_PHASES, "by phase, its largest peak:");

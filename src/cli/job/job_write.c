@@ -96,7 +96,7 @@ static void put_list(FILE *out, const struct ms_job_list_info *info, const struc
         fprintf(out, ",\"%s_left_out\":%" JSON_INTEGER_FORMAT, info->name, list->left_out);
 }
 
-static void put_figures(FILE *out, const struct ms_job *job, uint32_t *order)
+static void job_write_put_figures(FILE *out, const struct ms_job *job, uint32_t *order)
 {
     static const char *const names[] = {"min", "median", "max"};
     uint32_t rows[3];
@@ -147,7 +147,7 @@ static void put_job(FILE *out, const struct ms_job *job, uint32_t *order)
 {
     put_int(out, ",\n\"job\": {", "processes", (json_int_t)job->rank_count);
     put_int(out, ",", "shown", job->shown_rank);
-    put_figures(out, job, order);
+    job_write_put_figures(out, job, order);
     fputs(",\n\"groups\":[", out);
     for (size_t i = 0; i < job->group_count; i++) {
         put_int(out, i ? ",\n{" : "\n{", "first", job->groups[i].first);

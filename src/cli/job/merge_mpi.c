@@ -45,7 +45,7 @@ struct merging {
     bool failed;
 };
 
-static int take(void *arg, int id, const char *value)
+static int merge_mpi_take(void *arg, int id, const char *value)
 {
     struct merging *merging = arg;
 
@@ -61,7 +61,7 @@ static int take(void *arg, int id, const char *value)
 /* MS_EXIT_OK to go on; *done_p: there is nothing more to do. */
 static int take_command_line(struct merging *merging, int argc, char **argv, int *done_p)
 {
-    int first = ms_cli_parse(argc, argv, false, take, merging), status = 0;
+    int first = ms_cli_parse(argc, argv, false, merge_mpi_take, merging), status = 0;
 
     *done_p = first < 0;
     if (first < 0)
@@ -81,7 +81,7 @@ static int take_command_line(struct merging *merging, int argc, char **argv, int
 
 /* What is wrong with the command line process 0 says alone, and the others do not go on either. A list that
  * only it can read is a failure of theirs. */
-static int begin(struct merging *merging, int argc, char **argv, int *done_p)
+static int merge_mpi_begin(struct merging *merging, int argc, char **argv, int *done_p)
 {
     int answer[2] = {MS_EXIT_OK, 0}, unused;
 
@@ -154,7 +154,7 @@ static void receive(struct merging *merging, int from)
 }
 
 /* The job report of what was taken, for the caller to free(); NULL with nothing in it, or after an error. */
-static char *text_of(struct merging *merging, size_t *bytes_p)
+static char *merge_mpi_text_of(struct merging *merging, size_t *bytes_p)
 {
     char *text = NULL;
     FILE *out;
@@ -173,7 +173,7 @@ static char *text_of(struct merging *merging, size_t *bytes_p)
 static void send_up(struct merging *merging, int to)
 {
     size_t length = 0;
-    char *text = text_of(merging, &length);
+    char *text = merge_mpi_text_of(merging, &length);
     uint64_t bytes = merging->failed ? FAILED : text ? length : 0;
 
     MPI_Send(&bytes, 1, MPI_UINT64_T, to, TAG, MPI_COMM_WORLD);
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &merging.process);
     MPI_Comm_size(MPI_COMM_WORLD, &merging.processes);
     argv[0] = name;
-    status = begin(&merging, argc, argv, &done);
+    status = merge_mpi_begin(&merging, argc, argv, &done);
     if (!done) {
         take_files(&merging);
         status = reduce(&merging);

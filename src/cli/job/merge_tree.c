@@ -61,7 +61,7 @@ static int wait_one(void)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MS_EXIT_OK ? 0 : -1;
 }
 
-static int start(const struct tree *tree, size_t group, const char *to)
+static int merge_tree_start(const struct tree *tree, size_t group, const char *to)
 {
     pid_t pid = fork();
 
@@ -81,7 +81,7 @@ static int merge_level(struct tree *tree, char **results, size_t groups)
     fflush(NULL);
     while (running || (group < groups && status == 0)) {
         if (status == 0 && group < groups && running < tree->processes) {
-            status = start(tree, group, results[group]);
+            status = merge_tree_start(tree, group, results[group]);
             running += status == 0;
             group++;
             continue;
@@ -124,7 +124,7 @@ static int go_up(struct tree *tree)
     return status;
 }
 
-static int begin(struct tree *tree)
+static int merge_tree_begin(struct tree *tree)
 {
     const char *place = getenv("TMPDIR");
 
@@ -141,7 +141,7 @@ int ms_merge_tree(struct ms_job *job, char **paths, size_t count, long processes
     struct tree tree = {.paths = paths, .count = count, .processes = processes};
     int status = 0;
 
-    if (count > FAN_IN && begin(&tree) < 0)
+    if (count > FAN_IN && merge_tree_begin(&tree) < 0)
         return -1;
     while (status == 0 && tree.count > FAN_IN)
         status = go_up(&tree);

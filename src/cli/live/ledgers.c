@@ -25,7 +25,7 @@
 #include "report/write/report.h"
 
 /* What the ledger says of its end, and what can be seen. */
-static void judge(struct ms_cli_ledger *ledger)
+static void ledgers_judge(struct ms_cli_ledger *ledger)
 {
     enum ms_end_reason said = atomic_load(&ms_process()->end_reason);
 
@@ -80,7 +80,7 @@ static int load_steady(int fd, char *error, size_t error_bytes)
 }
 
 /* Returns 0, or -1 with what is the matter in `error`. */
-static int load(const char *path, struct ms_cli_ledger *ledger_p, char *error, size_t error_bytes)
+static int ledgers_load(const char *path, struct ms_cli_ledger *ledger_p, char *error, size_t error_bytes)
 {
     struct stat st;
 
@@ -92,7 +92,7 @@ static int load(const char *path, struct ms_cli_ledger *ledger_p, char *error, s
     }
     if (ms_ledger_load(ledger_p->fd, false, error, error_bytes) == 0) {
         ledger_p->own = fstat(ledger_p->fd, &st) == 0 && st.st_uid == geteuid();
-        judge(ledger_p);
+        ledgers_judge(ledger_p);
         if (ledger_p->alive == MS_ALIVE_NO || load_steady(ledger_p->fd, error, error_bytes) == 0)
             return 0;
     }
@@ -107,7 +107,7 @@ int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p)
 
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         snprintf(error, sizeof(error), "is no regular file");
-    else if (load(path, ledger_p, error, sizeof(error)) == 0)
+    else if (ledgers_load(path, ledger_p, error, sizeof(error)) == 0)
         return 0;
     ms_cli_error("%s %s", path, error);
     return -1;
@@ -122,7 +122,7 @@ int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p)
     if (own < 0)
         return -1;
     close(own);
-    if (load(path, ledger_p, error, sizeof(error)) < 0)
+    if (ledgers_load(path, ledger_p, error, sizeof(error)) < 0)
         return -1;
     if (ledger_p->own) /* another may have been put there */
         return 0;
@@ -374,7 +374,8 @@ static bool open_of_run(const struct completing *completing, const char *path, s
     if (own < 0)
         return false;
     close(own);
-    if (ms_reports_is_older(&st, completing->since_unix_ns) || load(path, ledger_p, error, sizeof(error)) < 0)
+    if (ms_reports_is_older(&st, completing->since_unix_ns) ||
+        ledgers_load(path, ledger_p, error, sizeof(error)) < 0)
         return false;
     if (ledger_p->own && ms_process()->run_id == completing->run_id)
         return true;
@@ -382,7 +383,7 @@ static bool open_of_run(const struct completing *completing, const char *path, s
     return false;
 }
 
-static void find(void *arg, const char *path)
+static void ledgers_find(void *arg, const char *path)
 {
     struct completing *completing = arg;
     struct ms_cli_ledger ledger;
@@ -413,7 +414,7 @@ void ms_ledgers_complete(const struct ms_program_run *run, const struct ms_child
         .run_id = run->id, .child = child, .left = left_p, .since_unix_ns = run->since_unix_ns};
 
     *left_p = (struct ms_ledgers_left){0, 0};
-    ms_ledgers_anywhere(0, find, &completing);
+    ms_ledgers_anywhere(0, ledgers_find, &completing);
     /* Reports of one name are numbered in the order in which their processes began. */
     if (completing.count)
         qsort(completing.found, completing.count, sizeof(*completing.found), by_start);

@@ -14,7 +14,7 @@ struct visiting {
     struct ms_living *living;
 };
 
-static void look(void *arg, const char *path)
+static void live_ledgers_look(void *arg, const char *path)
 {
     struct visiting *visiting = arg;
     struct ms_cli_ledger ledger;
@@ -34,7 +34,7 @@ void ms_living_each(pid_t pid, ms_living_visit_t visit, void *arg, struct ms_liv
 {
     struct visiting visiting = {visit, arg, living_p};
 
-    ms_ledgers_anywhere(pid, look, &visiting);
+    ms_ledgers_anywhere(pid, live_ledgers_look, &visiting);
 }
 
 int ms_living_report(const struct ms_cli_ledger *ledger, struct ms_report *report_p)

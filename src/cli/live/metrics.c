@@ -10,7 +10,7 @@
 #include "report/analyse/owners.h"
 #include "report/symbols/pyframes.h"
 
-static int add(void *arg, const struct ms_cli_ledger *ledger)
+static int metrics_add(void *arg, const struct ms_cli_ledger *ledger)
 {
     struct ms_metrics *metrics = arg;
     struct ms_pyframes_dangling astray;
@@ -36,7 +36,7 @@ struct ms_metrics *ms_metrics_collect(void)
     if (!metrics)
         return NULL;
     gethostname(host, sizeof(host) - 1);
-    ms_living_each(0, add, metrics, &living);
+    ms_living_each(0, metrics_add, metrics, &living);
     if (ms_metrics_add_host(metrics, host, "memshim_processes", "Processes of this user that memshim is in.",
                             (json_int_t)living.shown) == 0 &&
         ms_metrics_add_host(metrics, host, "memshim_processes_left_out",

@@ -33,7 +33,7 @@ static bool is_this_machine(const char *host)
 }
 
 /* Takes the text apart. */
-static bool is_ours(char *host)
+static bool metrics_http_is_ours(char *host)
 {
     struct in6_addr address;
     char *end = *host == '[' ? strchr(host, ']') : NULL, *port;
@@ -65,7 +65,7 @@ static int take_field(struct head *head, char *line)
         *--end = '\0';
     if (!strcasecmp(line, "host")) {
         head->hosts++;
-        head->host_is_ours = is_ours(value);
+        head->host_is_ours = metrics_http_is_ours(value);
     } else if (!strcasecmp(line, "transfer-encoding") ||
                (!strcasecmp(line, "content-length") && strcmp(value, "0")))
         head->has_body = true;

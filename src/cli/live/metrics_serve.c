@@ -52,7 +52,7 @@ struct server {
     struct ms_metrics *next; /* what it found */
 };
 
-static int64_t now_ms(void)
+static int64_t metrics_serve_now_ms(void)
 {
     struct timespec now;
 
@@ -60,7 +60,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void drop(struct connection *connection)
+static void metrics_serve_drop(struct connection *connection)
 {
     close(connection->fd);
     free(connection->answer);
@@ -80,7 +80,7 @@ static const char *reason_of(int status)
                            : "Bad Request";
 }
 
-static void *look(void *arg)
+static void *metrics_serve_look(void *arg)
 {
     struct server *server = arg;
 
@@ -92,13 +92,13 @@ static void *look(void *arg)
 
 static void begin_look(struct server *server)
 {
-    server->look_ms = now_ms();
-    server->looking = pthread_create(&server->looker, NULL, look, server) == 0;
+    server->look_ms = metrics_serve_now_ms();
+    server->looking = pthread_create(&server->looker, NULL, metrics_serve_look, server) == 0;
 }
 
 static void end_look(struct server *server)
 {
-    int64_t good_ms = FRESH_TIMES * (now_ms() - server->look_ms);
+    int64_t good_ms = FRESH_TIMES * (metrics_serve_now_ms() - server->look_ms);
     char byte;
 
     if (read(server->looked[0], &byte, 1) != 1)
@@ -109,7 +109,7 @@ static void end_look(struct server *server)
         return;
     ms_metrics_close(server->metrics);
     server->metrics = server->next;
-    server->stale_ms = now_ms() + (good_ms > FRESH_MS ? good_ms : FRESH_MS);
+    server->stale_ms = metrics_serve_now_ms() + (good_ms > FRESH_MS ? good_ms : FRESH_MS);
 }
 
 static char *body_of(const struct server *server, int *status_p, bool open, size_t *bytes_p)
@@ -151,34 +151,34 @@ static int make_answer(const struct server *server, struct connection *connectio
     return out && fclose(out) == 0 ? 0 : -1;
 }
 
-static void answer(const struct server *server, struct connection *connection, int status)
+static void metrics_serve_answer(const struct server *server, struct connection *connection, int status)
 {
     connection->sent = 0;
     connection->stage = WRITING;
-    connection->deadline_ms = now_ms() + DEADLINE_MS;
+    connection->deadline_ms = metrics_serve_now_ms() + DEADLINE_MS;
     if (make_answer(server, connection, status) < 0)
-        drop(connection);
+        metrics_serve_drop(connection);
 }
 
 /* Figures that are old are looked for anew; whoever waits gets the new ones, or those that there are. */
 static void answer_waiting(struct server *server)
 {
-    int64_t now = now_ms();
+    int64_t now = metrics_serve_now_ms();
 
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct connection *connection = &server->connections[i];
 
         if (connection->stage == WAITING &&
             (!server->looking || (server->metrics && connection->deadline_ms <= now)))
-            answer(server, connection, 200);
+            metrics_serve_answer(server, connection, 200);
     }
 }
 
 static void wait_for_figures(struct server *server, struct connection *connection)
 {
     connection->stage = WAITING;
-    connection->deadline_ms = now_ms() + PATIENCE_MS;
-    if (!server->looking && (!server->metrics || now_ms() >= server->stale_ms))
+    connection->deadline_ms = metrics_serve_now_ms() + PATIENCE_MS;
+    if (!server->looking && (!server->metrics || metrics_serve_now_ms() >= server->stale_ms))
         begin_look(server);
 }
 
@@ -191,7 +191,7 @@ static void read_head(struct server *server, struct connection *connection)
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
-        drop(connection);
+        metrics_serve_drop(connection);
         return;
     }
     connection->length += (size_t)got;
@@ -199,7 +199,7 @@ static void read_head(struct server *server, struct connection *connection)
     if (status == 200)
         wait_for_figures(server, connection);
     else if (status)
-        answer(server, connection, status);
+        metrics_serve_answer(server, connection, status);
 }
 
 /* What the client still says is read and forgotten: closed over it, the answer would be lost. */
@@ -209,7 +209,7 @@ static void write_answer(struct connection *connection)
                         connection->bytes - connection->sent, MSG_NOSIGNAL);
 
     if (sent < 0 && errno != EAGAIN && errno != EINTR)
-        drop(connection);
+        metrics_serve_drop(connection);
     if (sent <= 0)
         return;
     connection->sent += (size_t)sent;
@@ -225,10 +225,10 @@ static void drain(struct connection *connection)
     ssize_t got = recv(connection->fd, forgotten, sizeof(forgotten), 0);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-        drop(connection);
+        metrics_serve_drop(connection);
 }
 
-static void go_on(struct server *server, struct connection *connection)
+static void metrics_serve_go_on(struct server *server, struct connection *connection)
 {
     if (connection->stage == READING)
         read_head(server, connection);
@@ -237,10 +237,10 @@ static void go_on(struct server *server, struct connection *connection)
     else if (connection->stage == DRAINING)
         drain(connection);
     else
-        drop(connection); /* who waits has nothing to say: it has gone */
+        metrics_serve_drop(connection); /* who waits has nothing to say: it has gone */
 }
 
-static struct connection *place(struct server *server)
+static struct connection *metrics_serve_place(struct server *server)
 {
     struct connection *oldest = &server->connections[0];
 
@@ -250,7 +250,7 @@ static struct connection *place(struct server *server)
         if (server->connections[i].since_ms < oldest->since_ms)
             oldest = &server->connections[i];
     }
-    drop(oldest);
+    metrics_serve_drop(oldest);
     return oldest;
 }
 
@@ -261,12 +261,12 @@ static void take_client(struct server *server)
 
     if (fd < 0)
         return;
-    connection = place(server);
+    connection = metrics_serve_place(server);
     connection->fd = fd;
     connection->stage = READING;
     connection->length = 0;
     connection->open = false;
-    connection->since_ms = now_ms();
+    connection->since_ms = metrics_serve_now_ms();
     connection->deadline_ms = connection->since_ms + DEADLINE_MS;
 }
 
@@ -274,7 +274,7 @@ static void take_client(struct server *server)
  * who waits for them waits for us. */
 static int patience(struct server *server)
 {
-    int64_t now = now_ms(), least = -1;
+    int64_t now = metrics_serve_now_ms(), least = -1;
 
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         struct connection *connection = &server->connections[i];
@@ -283,7 +283,7 @@ static int patience(struct server *server)
         if (connection->stage == FREE || (connection->stage == WAITING && !server->metrics))
             continue;
         if (left <= 0 && connection->stage != WAITING)
-            drop(connection);
+            metrics_serve_drop(connection);
         else if (least < 0 || left < least)
             least = left < 0 ? 0 : left;
     }
@@ -307,7 +307,7 @@ static int serve_once(struct server *server)
         return errno == EINTR ? 0 : -1;
     for (int i = 0; i < CONNECTIONS_MAX; i++)
         if (polled[i].revents)
-            go_on(server, &server->connections[i]);
+            metrics_serve_go_on(server, &server->connections[i]);
     if (polled[CONNECTIONS_MAX + 1].revents)
         end_look(server);
     if (polled[CONNECTIONS_MAX].revents)

@@ -11,7 +11,7 @@
 #include "cli/live/top.h"
 #include "record/reader/snapshot.h"
 
-static struct ms_top_row *new_row(struct ms_top *top)
+static struct ms_top_row *top_sample_new_row(struct ms_top *top)
 {
     struct ms_top_row *rows = ms_grow(top->rows, sizeof(*rows), top->count, &top->room, 16);
 
@@ -108,7 +108,7 @@ struct sampling {
     const struct ms_top *before;
 };
 
-static int look(void *arg, const struct ms_cli_ledger *ledger)
+static int top_sample_look(void *arg, const struct ms_cli_ledger *ledger)
 {
     struct sampling *sampling = arg;
     struct ms_snapshot snapshot;
@@ -121,7 +121,7 @@ static int look(void *arg, const struct ms_cli_ledger *ledger)
 
         if (!of->account.device.total_count && !of->pool.reserved_bytes)
             continue;
-        row = new_row(sampling->top);
+        row = top_sample_new_row(sampling->top);
         if (!row) {
             status = -1;
             break;
@@ -142,9 +142,9 @@ void ms_top_sample(const pid_t *pids, size_t pid_count, const struct ms_top *bef
 
     memset(top_p, 0, sizeof(*top_p));
     if (!pid_count)
-        ms_living_each(0, look, &sampling, &living);
+        ms_living_each(0, top_sample_look, &sampling, &living);
     for (size_t i = 0; i < pid_count; i++)
-        ms_living_each(pids[i], look, &sampling, &living);
+        ms_living_each(pids[i], top_sample_look, &sampling, &living);
     clock_gettime(CLOCK_REALTIME, &now);
     top_p->taken_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     top_p->processes = living.shown;

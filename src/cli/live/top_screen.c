@@ -42,7 +42,7 @@ struct screen {
     bool utf8, over;
 };
 
-static int64_t now_ms(void)
+static int64_t top_screen_now_ms(void)
 {
     struct timespec now;
 
@@ -61,7 +61,7 @@ static size_t height(void)
     return LINES > ABOVE + BELOW ? (size_t)(LINES - ABOVE - BELOW) : 0;
 }
 
-static void put_line(const struct screen *screen, int y, attr_t look, char *text)
+static void top_screen_put_line(const struct screen *screen, int y, attr_t look, char *text)
 {
     for (char *at = text; at && *at; at++)
         if (!screen->utf8 && (unsigned char)*at >= 0x80)
@@ -84,8 +84,8 @@ static void draw_rows(const struct screen *screen)
             ms_top_put_row(out, &screen->top.rows[at], width());
             fclose(out);
         }
-        put_line(screen, ABOVE + (int)i, at == screen->selected && out ? A_BOLD | A_UNDERLINE : A_NORMAL,
-                 text);
+        top_screen_put_line(screen, ABOVE + (int)i,
+                            at == screen->selected && out ? A_BOLD | A_UNDERLINE : A_NORMAL, text);
         free(text);
     }
 }
@@ -117,11 +117,11 @@ static void draw_sites(const struct screen *screen)
 {
     char *line = site_line(screen, 0);
 
-    put_line(screen, 1, A_REVERSE, line);
+    top_screen_put_line(screen, 1, A_REVERSE, line);
     free(line);
     for (size_t i = 0; i < height(); i++) {
         line = site_line(screen, 1 + screen->first_line + i);
-        put_line(screen, ABOVE + (int)i, A_NORMAL, line);
+        top_screen_put_line(screen, ABOVE + (int)i, A_NORMAL, line);
         free(line);
     }
 }
@@ -136,7 +136,7 @@ static void draw_process(const struct screen *screen)
         return;
     ms_top_put_row(out, &screen->of, width());
     fclose(out);
-    put_line(screen, 0, A_BOLD, text);
+    top_screen_put_line(screen, 0, A_BOLD, text);
     free(text);
 }
 
@@ -155,7 +155,7 @@ static void draw_edges(const struct screen *screen)
         fputs(screen->watch->pid_count == 1 ? "; the process has ended" : "; the processes have ended", out);
     fclose(out);
     text[bytes < width() ? bytes : width()] = '\0';
-    put_line(screen, 0, A_BOLD, text);
+    top_screen_put_line(screen, 0, A_BOLD, text);
     free(text);
     out = open_memstream(&text, &bytes);
     if (!out)
@@ -163,13 +163,13 @@ static void draw_edges(const struct screen *screen)
     ms_top_put_head(out, width());
     fclose(out);
     text[bytes < width() ? bytes : width()] = '\0';
-    put_line(screen, 1, A_REVERSE, text);
+    top_screen_put_line(screen, 1, A_REVERSE, text);
     free(text);
     snprintf(keys, sizeof(keys), "%.*s", (int)(width() < sizeof(keys) ? width() : sizeof(keys) - 1),
              screen->sites ? "q quit   Enter: the processes   up, down: move"
                            : "q quit   s sort by the next   up, down: move   Enter: call sites");
     if (LINES > ABOVE)
-        put_line(screen, LINES - 1, A_DIM, keys);
+        top_screen_put_line(screen, LINES - 1, A_DIM, keys);
     if (width() > 86 && !screen->sites) {
         mvprintw(LINES - 1, 66, "sorted by %s", ms_top_order_names[screen->order]);
         clrtoeol();
@@ -197,7 +197,7 @@ static void draw(struct screen *screen)
 }
 
 /* The same process stays selected wherever it is sorted to, and its call sites are of it. */
-static void follow(struct screen *screen)
+static void top_screen_follow(struct screen *screen)
 {
     for (size_t i = 0; i < screen->top.count; i++) {
         const struct ms_top_row *row = &screen->top.rows[i];
@@ -215,13 +215,13 @@ static void follow(struct screen *screen)
     screen->of = screen->top.rows[screen->selected];
 }
 
-static void look_at_sites(struct screen *screen)
+static void top_screen_look_at_sites(struct screen *screen)
 {
     free(screen->text);
     screen->text = ms_top_sites(&screen->of, SITES_MOST);
 }
 
-static void look(struct screen *screen)
+static void top_screen_look(struct screen *screen)
 {
     struct ms_top top;
 
@@ -230,9 +230,9 @@ static void look(struct screen *screen)
     screen->top = top;
     screen->over = screen->watch->pid_count && !top.processes && !top.left_out;
     ms_top_sort(&screen->top, screen->order);
-    follow(screen);
+    top_screen_follow(screen);
     if (screen->sites)
-        look_at_sites(screen);
+        top_screen_look_at_sites(screen);
 }
 
 static void toggle_sites(struct screen *screen)
@@ -240,7 +240,7 @@ static void toggle_sites(struct screen *screen)
     screen->sites = !screen->sites && screen->top.count;
     screen->first_line = 0;
     if (screen->sites)
-        look_at_sites(screen);
+        top_screen_look_at_sites(screen);
 }
 
 static void move_by(struct screen *screen, bool down, size_t by)
@@ -266,7 +266,7 @@ static bool take_key(struct screen *screen, int key)
     if (key == 's') {
         screen->order = (enum ms_top_order)((screen->order + 1) % MS_TOP_ORDERS);
         ms_top_sort(&screen->top, screen->order);
-        follow(screen);
+        top_screen_follow(screen);
     } else if (key == '\r' || key == '\n' || key == KEY_ENTER) {
         toggle_sites(screen);
     } else if (key == KEY_DOWN || key == 'j' || key == KEY_UP || key == 'k') {
@@ -280,11 +280,11 @@ static bool take_key(struct screen *screen, int key)
 }
 
 /* Keys until the next look is due. Whether to go on. */
-static bool wait_for(struct screen *screen, int64_t due_ms)
+static bool top_screen_wait_for(struct screen *screen, int64_t due_ms)
 {
     int64_t left;
 
-    while ((left = due_ms - now_ms()) > 0) {
+    while ((left = due_ms - top_screen_now_ms()) > 0) {
         int key;
 
         timeout((int)left);
@@ -303,11 +303,13 @@ static void run(struct screen *screen)
     int64_t begun_ms;
 
     do {
-        begun_ms = now_ms();
-        look(screen);
+        begun_ms = top_screen_now_ms();
+        top_screen_look(screen);
         draw(screen);
-    } while (!screen->over &&
-             wait_for(screen, now_ms() + ms_top_rest_ms(screen->watch->interval_ms, now_ms() - begun_ms)));
+    } while (
+        !screen->over &&
+        top_screen_wait_for(screen, top_screen_now_ms() + ms_top_rest_ms(screen->watch->interval_ms,
+                                                                         top_screen_now_ms() - begun_ms)));
 }
 
 int ms_top_screen(const struct ms_top_watch *watch)

@@ -36,7 +36,7 @@ static bool is_on(const struct ms_top_row *row, const json_t *site)
            !strcmp(*api ? api : "cuda", ms_device_api(row->device));
 }
 
-static void put_site(FILE *out, const struct ms_report *report, const json_t *site)
+static void top_sites_put_site(FILE *out, const struct ms_report *report, const json_t *site)
 {
     bool inferred;
     const json_t *own = ms_fold_own(report, ms_report_int(site, "stack"), &inferred);
@@ -68,7 +68,7 @@ static void put_sites(const struct listing *listing, const struct ms_report *rep
         if (!is_on(listing->of, sites[i]) || ms_report_int(sites[i], "live_bytes") <= 0)
             continue;
         if (shown < listing->most) {
-            put_site(listing->out, report, sites[i]);
+            top_sites_put_site(listing->out, report, sites[i]);
             shown++;
         } else {
             left++;
@@ -81,7 +81,7 @@ static void put_sites(const struct listing *listing, const struct ms_report *rep
     free(sites);
 }
 
-static int list(void *arg, const struct ms_cli_ledger *ledger)
+static int top_sites_list(void *arg, const struct ms_cli_ledger *ledger)
 {
     const struct ms_symbol_places places = {NULL, NULL};
     const struct listing *listing = arg;
@@ -107,7 +107,7 @@ char *ms_top_sites(const struct ms_top_row *row, size_t most)
     if (!listing.out)
         return NULL;
     fprintf(listing.out, "%11s %11s %8s  CALL SITE\n", "LIVE", "AT PEAK", "BLOCKS");
-    ms_living_each(row->pid, list, &listing, &living);
+    ms_living_each(row->pid, top_sites_list, &listing, &living);
     if (!living.shown)
         fputs(living.left_out ? "it cannot be read just now\n" : "it has ended\n", listing.out);
     if (fclose(listing.out) == 0)

@@ -61,7 +61,7 @@ static void cell_text(char text[TEXT_BYTES], enum column column, const struct ms
         snprintf(text, TEXT_BYTES, "%" PRIu64, sizes[column]);
 }
 
-static size_t put_cell(FILE *out, enum column column, const char *text)
+static size_t top_text_put_cell(FILE *out, enum column column, const char *text)
 {
     size_t width = (size_t)abs(columns_of[column].width), used;
 
@@ -78,7 +78,7 @@ void ms_top_put_head(FILE *out, size_t columns)
 {
     for (enum column i = 0; i < COLUMNS; i++)
         if (is_shown(i, columns))
-            put_cell(out, i, columns_of[i].title);
+            top_text_put_cell(out, i, columns_of[i].title);
     fputs("COMMAND", out);
 }
 
@@ -91,7 +91,7 @@ void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns)
         if (!is_shown(i, columns))
             continue;
         cell_text(text, i, row);
-        used += put_cell(out, i, text);
+        used += top_text_put_cell(out, i, text);
     }
     if (used < columns)
         ms_text_cut(out, row->command, columns - used);
@@ -124,7 +124,7 @@ static uint64_t weight(const struct ms_top_row *row)
                                           : 0;
 }
 
-static int compare(const void *a, const void *b)
+static int top_text_compare(const void *a, const void *b)
 {
     const struct ms_top_row *x = a, *y = b;
     uint64_t left = weight(x), right = weight(y);
@@ -140,10 +140,10 @@ void ms_top_sort(struct ms_top *top, enum ms_top_order order)
 {
     sorted_by = order;
     if (top->count)
-        qsort(top->rows, top->count, sizeof(*top->rows), compare);
+        qsort(top->rows, top->count, sizeof(*top->rows), top_text_compare);
 }
 
-static json_t *row_json(const struct ms_top_row *row)
+static json_t *top_text_row_json(const struct ms_top_row *row)
 {
     json_t *json = json_pack("{s:i, s:I, s:s, s:i}", "pid", (int)row->pid, "start_unix_ns",
                              (json_int_t)row->start_unix_ns, "api", ms_device_api(row->device), "device",
@@ -178,7 +178,7 @@ json_t *ms_top_json(const struct ms_top *top)
     json_t *rows = json_array();
 
     for (size_t i = 0; i < top->count; i++)
-        json_array_append_new(rows, row_json(&top->rows[i]));
+        json_array_append_new(rows, top_text_row_json(&top->rows[i]));
     return json_pack("{s:I, s:I, s:I, s:o}", "t_unix_ns", (json_int_t)top->taken_unix_ns, "processes",
                      (json_int_t)top->processes, "left_out", (json_int_t)top->left_out, "rows", rows);
 }

@@ -27,7 +27,7 @@ static bool is_program(const char *path)
 }
 
 /* Why a name with a slash cannot be run. */
-static int refuse(const char *path)
+static int child_refuse(const char *path)
 {
     struct stat st;
 
@@ -51,7 +51,7 @@ int ms_child_find(const char *name, char **path_p)
 
     if (strchr(name, '/')) {
         *path_p = is_program(name) ? strdup(name) : NULL;
-        return *path_p ? 0 : refuse(name);
+        return *path_p ? 0 : child_refuse(name);
     }
     for (search = search ? search : "/bin:/usr/bin"; *name && search; search = next) {
         int length = (int)strcspn(search, ":");
@@ -70,7 +70,7 @@ int ms_child_find(const char *name, char **path_p)
             free(candidate);
     }
     if (refused) {
-        status = refuse(refused);
+        status = child_refuse(refused);
         free(refused);
         return status;
     }

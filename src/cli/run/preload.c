@@ -44,7 +44,7 @@ static const char *own_directory(void)
 
 /* Tries the three places; `installed` is relative to a library directory, `name` to a build tree. Keeps the
  * real path. */
-static const char *find(const char *installed, const char *name, char *found)
+static const char *preload_find(const char *installed, const char *name, char *found)
 {
     char candidate[2 * PATH_MAX];
 
@@ -64,7 +64,7 @@ const char *ms_preload_library(void)
 {
     static char path[PATH_MAX];
 
-    return find("libmemshim.so", "libmemshim.so", path);
+    return preload_find("libmemshim.so", "libmemshim.so", path);
 }
 
 /* What is preloaded besides where MEMSHIM_USES is on; NULL where it is not, or is not here. */
@@ -72,8 +72,9 @@ static const char *uses_library(void)
 {
     static char path[PATH_MAX];
 
-    return ms_option_int(MS_OPT_USES) == MS_USES_ON ? find("libmemshim-uses.so", "libmemshim-uses.so", path)
-                                                    : NULL;
+    return ms_option_int(MS_OPT_USES) == MS_USES_ON
+               ? preload_find("libmemshim-uses.so", "libmemshim-uses.so", path)
+               : NULL;
 }
 
 const char *ms_preload_sim_dir(void)
@@ -81,7 +82,7 @@ const char *ms_preload_sim_dir(void)
     static char path[PATH_MAX];
     char *slash;
 
-    if (!find("memshim/sim/libcuda.so.1", "libcuda.so.1", path))
+    if (!preload_find("memshim/sim/libcuda.so.1", "libcuda.so.1", path))
         return NULL;
     slash = strrchr(path, '/');
     if (slash)
@@ -90,7 +91,7 @@ const char *ms_preload_sim_dir(void)
 }
 
 /* The library goes on with what it says it uses; here nothing is run. */
-static void complain(void *arg, const char *line)
+static void preload_complain(void *arg, const char *line)
 {
     const char *uses = strstr(line, "; using ");
 
@@ -98,7 +99,7 @@ static void complain(void *arg, const char *line)
     ms_cli_error("%.*s%s", uses ? (int)(uses - line) : (int)strlen(line), line, "; nothing is run");
 }
 
-static void note(void *arg, const char *line)
+static void preload_note(void *arg, const char *line)
 {
     (void)arg;
     ms_cli_note("%s", line);
@@ -106,10 +107,10 @@ static void note(void *arg, const char *line)
 
 int ms_preload_check_options(void)
 {
-    int complaints = ms_options_load(environ, complain, NULL);
+    int complaints = ms_options_load(environ, preload_complain, NULL);
 
     if (!complaints)
-        ms_options_look(note, NULL);
+        ms_options_look(preload_note, NULL);
     return complaints;
 }
 
@@ -119,7 +120,7 @@ struct list {
     bool failed;
 };
 
-static void append(struct list *list, const char *directory, const char *name)
+static void preload_append(struct list *list, const char *directory, const char *name)
 {
     char *grown;
 
@@ -174,7 +175,7 @@ static void append_inherited(struct list *list, bool sanitizers, bool quiet)
             if (!sanitizers && !quiet)
                 say_left_out(word);
         } else if (*word && is_sanitizer(word) == sanitizers) {
-            append(list, "", word);
+            preload_append(list, "", word);
         }
     free(copy);
 }
@@ -192,12 +193,12 @@ static void append_address_sanitizer(struct list *list, const char *program)
 
         if (row->found && (!strncmp(row->name, "libasan.", 8) || !strncmp(row->name, "libhwasan.", 10)) &&
             !(list->text && strstr(list->text, row->name)) && !strpbrk(row->elf.path, ": "))
-            append(list, "", row->elf.path);
+            preload_append(list, "", row->elf.path);
     }
     ms_closure_free(&closure);
 }
 
-static bool is_named(const struct ms_closure *closure, const char *library)
+static bool preload_is_named(const struct ms_closure *closure, const char *library)
 {
     size_t i;
 
@@ -209,9 +210,10 @@ static bool is_named(const struct ms_closure *closure, const char *library)
 
 /* The versions of HIP's runtime have one set of symbols and nodes: a program would get the first that is
  * preloaded, whichever it was linked with. What opens one of them later finds it along the search path. */
-static bool fits(const struct ms_closure *closure, const char *library)
+static bool preload_fits(const struct ms_closure *closure, const char *library)
 {
-    return strncmp(library, "libamdhip64.", strlen("libamdhip64.")) != 0 || is_named(closure, library);
+    return strncmp(library, "libamdhip64.", strlen("libamdhip64.")) != 0 ||
+           preload_is_named(closure, library);
 }
 
 static void append_simulator(struct list *list, const char *directory, const char *program)
@@ -223,8 +225,8 @@ static void append_simulator(struct list *list, const char *directory, const cha
     ms_closure_read(program, &closure);
     for (i = 0; i < MS_ARRAY_LEN(sim_libraries); i++) {
         snprintf(path, sizeof(path), "%s/%s", directory, sim_libraries[i]);
-        if (access(path, R_OK) == 0 && fits(&closure, sim_libraries[i]))
-            append(list, directory, sim_libraries[i]);
+        if (access(path, R_OK) == 0 && preload_fits(&closure, sim_libraries[i]))
+            preload_append(list, directory, sim_libraries[i]);
     }
     ms_closure_free(&closure);
 }
@@ -234,9 +236,9 @@ static int set_library_path(const char *directory)
     const char *inherited = getenv("LD_LIBRARY_PATH");
     struct list list = {NULL, false};
 
-    append(&list, "", directory);
+    preload_append(&list, "", directory);
     if (inherited && *inherited)
-        append(&list, "", inherited);
+        preload_append(&list, "", inherited);
     if (list.failed || setenv("LD_LIBRARY_PATH", list.text, 1) < 0)
         return -1;
     free(list.text);
@@ -281,8 +283,8 @@ int ms_preload_set(bool sim, const char *path, bool quiet)
     append_inherited(&list, true, quiet);
     append_address_sanitizer(&list, path);
     if (uses_library()) /* before the library that it jumps to */
-        append(&list, "", uses_library());
-    append(&list, "", library);
+        preload_append(&list, "", uses_library());
+    preload_append(&list, "", library);
     if (sim)
         append_simulator(&list, directory, path);
     append_inherited(&list, false, quiet);

@@ -174,7 +174,8 @@ static bool is_program(const struct ms_report *report, pid_t pid)
     return ms_report_int(run, "pid") == pid && strcmp(ms_report_text(run, "end_reason"), "exec") != 0;
 }
 
-static void add(struct ms_reports *outcome, const char *path, const struct ms_run_report *found, pid_t pid)
+static void run_reports_add(struct ms_reports *outcome, const char *path, const struct ms_run_report *found,
+                            pid_t pid)
 {
     struct ms_run_report *grown = realloc(outcome->found, (outcome->count + 1) * sizeof(*grown));
     char *copy = strdup(path);
@@ -223,7 +224,7 @@ static void consider(struct ms_reports *outcome, const char *path, const struct 
     }
     found.mode = st.st_mode & 0666;
     if (is_of_run(&found.report, id))
-        add(outcome, path, &found, pid);
+        run_reports_add(outcome, path, &found, pid);
     else
         ms_report_close(&found.report);
 }
@@ -262,7 +263,7 @@ static void match_path(const char *path, glob_t *matches)
     free(text);
 }
 
-static void sort(glob_t *matches)
+static void run_reports_sort(glob_t *matches)
 {
     if (matches->gl_pathc)
         qsort(matches->gl_pathv, matches->gl_pathc, sizeof(char *), compare_paths);
@@ -301,9 +302,9 @@ void ms_reports_find(const char *pattern, const struct ms_program_run *run, pid_
     *outcome_p = (struct ms_reports){NULL, 0, false};
     if (text)
         match(text, &matches);
-    sort(&matches);
+    run_reports_sort(&matches);
     match_listed(run, &matches);
-    sort(&matches);
+    run_reports_sort(&matches);
     for (i = 0; i < matches.gl_pathc; i++)
         if (!i || strcmp(matches.gl_pathv[i], matches.gl_pathv[i - 1]))
             consider(outcome_p, matches.gl_pathv[i], run, pid);

@@ -108,7 +108,7 @@ static void remove_all_left(const char *place)
 
 /* Locks what was made; false, if somebody else has it, or removed it. A file system without locks will do:
  * there it is never taken for left. */
-static bool hold(const char *path)
+static bool rundir_hold(const char *path)
 {
     struct stat ours, there;
 
@@ -133,7 +133,7 @@ char *ms_rundir_make(void)
     for (tries = 0; tries < TRIES; tries++) {
         if (asprintf(&path, "%s/%sXXXXXX", place, prefix) < 0)
             return NULL;
-        if (mkdtemp(path) && hold(path))
+        if (mkdtemp(path) && rundir_hold(path))
             return path;
         free(path);
     }

@@ -41,7 +41,7 @@ static bool is_shown(const json_t *rows, size_t i)
            ms_report_int(row, "asked_ns") != ms_report_int(before, "asked_ns");
 }
 
-static void print_row(FILE *out, const json_t *row)
+static void balance_text_print_row(FILE *out, const json_t *row)
 {
     fprintf(out, "  %sdevice %" JSON_INTEGER_FORMAT ", %s: %s in use (%s)\n", ms_report_device_prefix(row),
             ms_report_int(row, "device"), moment_of(row),
@@ -101,7 +101,7 @@ void ms_cli_print_balances(FILE *out, const struct ms_report *report, size_t mos
         }
         if (!shown++)
             fputs("\nin use on the device, and what for:\n", out);
-        print_row(out, json_array_get(rows, i));
+        balance_text_print_row(out, json_array_get(rows, i));
     }
     if (left_out)
         fprintf(out, "  ... and %zu more\n", left_out);

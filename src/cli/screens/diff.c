@@ -39,7 +39,7 @@ static struct ms_diff_row *add_row(struct ms_diff *diff)
     return &diff->rows[diff->count++];
 }
 
-static void add_site(struct ms_diff_row *row, unsigned side, const struct ms_model_site *site)
+static void diff_add_site(struct ms_diff_row *row, unsigned side, const struct ms_model_site *site)
 {
     const json_int_t values[MS_DIFF_VALUES] = {
         site->values[MS_VALUE_PEAK], site->values[MS_VALUE_LIVE], site->values[MS_VALUE_LEAKED],
@@ -63,17 +63,17 @@ static char *site_name(const struct ms_diff_side *side, const struct ms_model_si
     return name;
 }
 
-static int put_site(struct ms_diff *diff, struct ms_diff_row *row, unsigned side, size_t i)
+static int diff_put_site(struct ms_diff *diff, struct ms_diff_row *row, unsigned side, size_t i)
 {
     const struct ms_model_site *site = &diff->side[side].model.sites[i];
 
     row->name[side] = site_name(&diff->side[side], site);
     row->site[side] = site->json;
-    add_site(row, side, site);
+    diff_add_site(row, side, site);
     return row->name[side] ? 0 : -1;
 }
 
-static int add_sites(struct ms_diff *diff)
+static int diff_add_sites(struct ms_diff *diff)
 {
     const struct ms_model *before = &diff->side[MS_DIFF_BEFORE].model;
     const struct ms_model *after = &diff->side[MS_DIFF_AFTER].model;
@@ -84,17 +84,17 @@ static int add_sites(struct ms_diff *diff)
     for (size_t i = 0; status == 0 && i < before->site_count; i++) {
         struct ms_diff_row *row = add_row(diff);
 
-        status = row ? put_site(diff, row, MS_DIFF_BEFORE, i) : -1;
+        status = row ? diff_put_site(diff, row, MS_DIFF_BEFORE, i) : -1;
         if (status == 0 && pairs[i] != SIZE_MAX) {
             paired[pairs[i]] = 1;
-            status = put_site(diff, row, MS_DIFF_AFTER, pairs[i]);
+            status = diff_put_site(diff, row, MS_DIFF_AFTER, pairs[i]);
         }
     }
     for (size_t i = 0; status == 0 && i < after->site_count; i++) {
         struct ms_diff_row *row = paired[i] ? NULL : add_row(diff);
 
         if (!paired[i])
-            status = row ? put_site(diff, row, MS_DIFF_AFTER, i) : -1;
+            status = row ? diff_put_site(diff, row, MS_DIFF_AFTER, i) : -1;
     }
     free(pairs);
     free(paired);
@@ -152,7 +152,7 @@ static int add_named(struct ms_diff *diff, struct ms_names *names, unsigned side
         free(name);
         if (!row)
             return -1;
-        add_site(row, side, site);
+        diff_add_site(row, side, site);
     }
     return 0;
 }
@@ -196,7 +196,7 @@ static int add_names(struct ms_diff *diff)
 /* --- devices ---------------------------------------------------------------------------------------------
  */
 
-static struct ms_diff_row *device_row(struct ms_diff *diff, const json_t *device, unsigned side)
+static struct ms_diff_row *diff_device_row(struct ms_diff *diff, const json_t *device, unsigned side)
 {
     const char *api = ms_report_text(device, "api");
     char name[64];
@@ -229,7 +229,7 @@ static int add_devices(struct ms_diff *diff, unsigned side)
 
         if (status < 0 || ms_report_device_first(report, device) != i)
             continue;
-        row = device_row(diff, device, side);
+        row = diff_device_row(diff, device, side);
         status = row ? 0 : -1;
         if (!row)
             continue;
@@ -262,7 +262,7 @@ static int compare_rows(const void *a, const void *b)
     return strcmp(x->name[1] ? x->name[1] : x->name[0], y->name[1] ? y->name[1] : y->name[0]);
 }
 
-static enum ms_diff_state state_of(const struct ms_diff_row *row, enum ms_diff_value value)
+static enum ms_diff_state diff_state_of(const struct ms_diff_row *row, enum ms_diff_value value)
 {
     json_int_t change = ms_diff_change(row, value);
 
@@ -276,14 +276,14 @@ static enum ms_diff_state state_of(const struct ms_diff_row *row, enum ms_diff_v
 static void finish(struct ms_diff *diff)
 {
     for (size_t i = 0; i < diff->count; i++) {
-        diff->rows[i].state = state_of(&diff->rows[i], diff->value);
+        diff->rows[i].state = diff_state_of(&diff->rows[i], diff->value);
         diff->states[diff->rows[i].state]++;
     }
     sort_value = diff->value;
     if (diff->count)
         qsort(diff->rows, diff->count, sizeof(*diff->rows), compare_rows);
     for (size_t i = 0; i < diff->device_count; i++)
-        diff->devices[i].state = state_of(&diff->devices[i], diff->value);
+        diff->devices[i].state = diff_state_of(&diff->devices[i], diff->value);
 }
 
 int ms_diff_open(struct ms_diff *diff, const struct ms_report *before, const struct ms_report *after,
@@ -305,7 +305,7 @@ int ms_diff_open(struct ms_diff *diff, const struct ms_report *before, const str
             status = add_devices(diff, side);
     }
     if (status == 0)
-        status = diff->by == MS_DIFF_SITE ? add_sites(diff) : add_names(diff);
+        status = diff->by == MS_DIFF_SITE ? diff_add_sites(diff) : add_names(diff);
     if (status == 0)
         finish(diff);
     else

@@ -40,7 +40,7 @@ static uint64_t add_name(uint64_t sum, const struct ms_model_frame *frame)
     return add_bytes(sum, frame->name, plus ? (size_t)(plus - frame->name) : strlen(frame->name));
 }
 
-static uint64_t key_of(const struct ms_model *model, size_t i, enum way way)
+static uint64_t diff_pair_key_of(const struct ms_model *model, size_t i, enum way way)
 {
     const struct ms_model_site *site = &model->sites[i];
     uint64_t sum = add_text(0xcbf29ce484222325u, ms_report_text(site->json, "kind"));
@@ -61,7 +61,7 @@ static uint64_t key_of(const struct ms_model *model, size_t i, enum way way)
 }
 
 /* By key, and within one in the order of lines, from the inside of the stack. */
-static int compare(const void *a, const void *b)
+static int diff_pair_compare(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     const struct ms_model_site *left = &x->model->sites[x->site], *right = &y->model->sites[y->site];
@@ -79,18 +79,18 @@ static int compare(const void *a, const void *b)
 }
 
 /* Sites that nobody has yet, sorted. */
-static size_t list(const struct ms_model *model, const unsigned char *taken, enum way way,
-                   struct entry *entries)
+static size_t diff_pair_list(const struct ms_model *model, const unsigned char *taken, enum way way,
+                             struct entry *entries)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < model->site_count; i++) {
         if (taken[i] || (way == BY_HASH && !*ms_report_text(model->sites[i].json, "hash")))
             continue;
-        entries[count++] = (struct entry){key_of(model, i, way), i, model};
+        entries[count++] = (struct entry){diff_pair_key_of(model, i, way), i, model};
     }
     if (count)
-        qsort(entries, count, sizeof(*entries), compare);
+        qsort(entries, count, sizeof(*entries), diff_pair_compare);
     return count;
 }
 
@@ -175,8 +175,8 @@ static size_t end_of(const struct entry *entries, size_t count, size_t from)
 static int pair_way(struct pairing *pairing, const struct ms_model *before, const struct ms_model *after,
                     enum way way, struct entry *left, struct entry *right)
 {
-    size_t n = list(before, pairing->taken[MS_DIFF_BEFORE], way, left);
-    size_t m = list(after, pairing->taken[MS_DIFF_AFTER], way, right), i = 0, k = 0;
+    size_t n = diff_pair_list(before, pairing->taken[MS_DIFF_BEFORE], way, left);
+    size_t m = diff_pair_list(after, pairing->taken[MS_DIFF_AFTER], way, right), i = 0, k = 0;
     int status = 0;
 
     while (i < n && k < m && status == 0) {

@@ -12,7 +12,7 @@
 static const char *const sides[MS_DIFF_SIDES] = {"before", "after"};
 
 /* A figure, with its sign if it is a change. */
-static struct ms_text_number number_of(json_int_t figure, enum ms_diff_value value, bool change)
+static struct ms_text_number diff_text_number_of(json_int_t figure, enum ms_diff_value value, bool change)
 {
     struct ms_text_number size = ms_text_size(figure), number;
 
@@ -22,11 +22,12 @@ static struct ms_text_number number_of(json_int_t figure, enum ms_diff_value val
     return number;
 }
 
-static void put_figures(FILE *out, const struct ms_diff_row *row, enum ms_diff_value value)
+static void diff_text_put_figures(FILE *out, const struct ms_diff_row *row, enum ms_diff_value value)
 {
     for (unsigned side = 0; side < MS_DIFF_SIDES; side++)
-        fprintf(out, "%11s", row->name[side] ? number_of(row->values[side][value], value, false).text : "-");
-    fprintf(out, "%12s", number_of(ms_diff_change(row, value), value, true).text);
+        fprintf(out, "%11s",
+                row->name[side] ? diff_text_number_of(row->values[side][value], value, false).text : "-");
+    fprintf(out, "%12s", diff_text_number_of(ms_diff_change(row, value), value, true).text);
 }
 
 static void put_head(FILE *out, const struct ms_diff *diff)
@@ -49,7 +50,7 @@ static void put_head(FILE *out, const struct ms_diff *diff)
 
             ms_text_column(out, value ? "" : row->name[1] ? row->name[1] : row->name[0], 9);
             fprintf(out, "%-9s", ms_text_word(ms_diff_values[value]));
-            put_figures(out, row, (enum ms_diff_value)value);
+            diff_text_put_figures(out, row, (enum ms_diff_value)value);
             fputc('\n', out);
         }
     ms_calls_compare(out, diff->side[MS_DIFF_BEFORE].report, diff->side[MS_DIFF_AFTER].report);
@@ -57,7 +58,7 @@ static void put_head(FILE *out, const struct ms_diff *diff)
 
 static void put_row(FILE *out, const struct ms_diff *diff, const struct ms_diff_row *row)
 {
-    put_figures(out, row, diff->value);
+    diff_text_put_figures(out, row, diff->value);
     fprintf(out, "  %-7s ", ms_diff_states[row->state]);
     ms_text_put(out, row->name[1] ? row->name[1] : row->name[0]);
     if (row->name[0] && row->name[1] && strcmp(row->name[0], row->name[1]) != 0) {
@@ -107,7 +108,7 @@ static void set_side(json_t *row, const struct ms_diff *diff, const struct ms_di
     json_object_set_new(row, sides[side], object);
 }
 
-static json_t *row_json(const struct ms_diff *diff, const struct ms_diff_row *from)
+static json_t *diff_text_row_json(const struct ms_diff *diff, const struct ms_diff_row *from)
 {
     json_t *row = json_pack("{s:s}", "state", ms_diff_states[from->state]), *change = json_object();
 
@@ -137,10 +138,10 @@ json_t *ms_diff_json(const struct ms_diff *diff, size_t top)
         json_object_set_new(states, ms_diff_states[state], json_integer((json_int_t)diff->states[state]));
     json_object_set_new(object, "states", states);
     for (size_t i = 0; i < diff->device_count; i++)
-        json_array_append_new(devices, row_json(diff, &diff->devices[i]));
+        json_array_append_new(devices, diff_text_row_json(diff, &diff->devices[i]));
     json_object_set_new(object, "devices", devices);
     for (size_t i = 0; i < diff->count && i < top; i++)
-        json_array_append_new(rows, row_json(diff, &diff->rows[i]));
+        json_array_append_new(rows, diff_text_row_json(diff, &diff->rows[i]));
     json_object_set_new(object, "rows", rows);
     return object;
 }

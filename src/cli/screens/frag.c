@@ -180,7 +180,7 @@ static int finish_device(struct ms_frag_device *device)
 
 /* Room for each device's segments: a first pass counts them. Two rows of one device share nothing; the first
  * has them all. */
-static int make_room(const struct ms_report *report, struct ms_frag *frag, const json_t *segments)
+static int frag_make_room(const struct ms_report *report, struct ms_frag *frag, const json_t *segments)
 {
     size_t *counts = calloc(frag->device_count + 1, sizeof(*counts)), i;
     int result = counts ? 0 : -1;
@@ -226,7 +226,7 @@ int ms_frag_open(const struct ms_report *report, const struct ms_frag_moment *mo
     json_array_foreach (devices, i, row)
         frag->devices[frag->device_count++] =
             (struct ms_frag_device){.json = row, .index = ms_report_int(row, "index")};
-    result = make_room(report, frag, segments);
+    result = frag_make_room(report, frag, segments);
     json_array_foreach (segments, i, row) {
         size_t device = result == 0 ? ms_report_device_of(report, row) : SIZE_MAX;
 

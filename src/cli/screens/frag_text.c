@@ -64,7 +64,7 @@ static void print_bar(FILE *out, json_int_t part, json_int_t whole, const char *
     fputs(paint(out, "\033[0m"), out);
 }
 
-static void print_parts(FILE *out, const json_t *device)
+static void frag_text_print_parts(FILE *out, const json_t *device)
 {
     json_int_t reserved = ms_report_int(device, "reserved_bytes"),
                peak = ms_report_int(device, "peak_reserved_bytes");
@@ -163,8 +163,8 @@ static void print_segments(FILE *out, const struct ms_frag_device *device, size_
               out);
 }
 
-static void print_holders(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
-                          size_t top)
+static void frag_text_print_holders(FILE *out, const struct ms_report *report,
+                                    const struct ms_frag_device *device, size_t top)
 {
     if (!device->holder_count || !top || device->holders[0].stranded <= 0)
         return;
@@ -279,11 +279,11 @@ static void print_then(FILE *out, const struct ms_report *report, const struct m
                 then->count - then->placed_count);
     print_free(out, device, "not allocated");
     print_segments(out, device, top);
-    print_holders(out, report, device, top);
+    frag_text_print_holders(out, report, device, top);
 }
 
-static void print_device(FILE *out, const struct ms_report *report, const struct ms_frag_device *device,
-                         size_t top)
+static void frag_text_print_device(FILE *out, const struct ms_report *report,
+                                   const struct ms_frag_device *device, size_t top)
 {
     json_int_t saved = ms_report_int(device->json, "vendor_calls_saved"),
                made = ms_report_int(device->json, "vendor_calls");
@@ -302,10 +302,10 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
             device->segment_count == 1 ? "" : "s",
             ms_text_size(ms_report_int(device->json, "followed_bytes")).text, made, saved);
     print_free(out, device, "inactive");
-    print_parts(out, device->json);
+    frag_text_print_parts(out, device->json);
     print_last_oom(out, report, device);
     print_segments(out, device, top);
-    print_holders(out, report, device, top);
+    frag_text_print_holders(out, report, device, top);
 }
 
 void ms_frag_print(FILE *out, const struct ms_report *report, const struct ms_frag *frag, size_t top)
@@ -318,6 +318,6 @@ void ms_frag_print(FILE *out, const struct ms_report *report, const struct ms_fr
         if (frag->then)
             print_then(out, report, frag, i, top);
         else
-            print_device(out, report, &frag->devices[i], top);
+            frag_text_print_device(out, report, &frag->devices[i], top);
     }
 }

@@ -27,7 +27,7 @@ static int compare_keys(const void *a, const void *b)
     return x->site < y->site ? -1 : x->site > y->site;
 }
 
-static int sort(json_t **rows, size_t count)
+static int leaks_sort(json_t **rows, size_t count)
 {
     struct key *keys = calloc(count + 1, sizeof(*keys));
 
@@ -69,7 +69,7 @@ int ms_leaks_open(const struct ms_report *report, uint64_t min_bytes, struct ms_
         else if (bytes >= 0 && ms_report_is_leak(leak))
             leave_out(&leaks_p->left_out, leak);
     }
-    if (leaks_p->count == 0 || sort(leaks_p->rows, leaks_p->count) == 0)
+    if (leaks_p->count == 0 || leaks_sort(leaks_p->rows, leaks_p->count) == 0)
         return 0;
     ms_leaks_close(leaks_p);
     return -1;

@@ -35,7 +35,7 @@ static struct process measure(const struct ms_report *report, size_t at)
     return process;
 }
 
-static int by_peak(const void *a, const void *b)
+static int summary_job_by_peak(const void *a, const void *b)
 {
     const struct process *x = a, *y = b;
 
@@ -56,7 +56,8 @@ static void put_name(FILE *out, const struct ms_report *report, int columns)
     fprintf(out, "%-*s", columns, text);
 }
 
-static void print_row(FILE *out, char **paths, const struct ms_report *reports, const struct process *process)
+static void summary_job_print_row(FILE *out, char **paths, const struct ms_report *reports,
+                                  const struct process *process)
 {
     put_name(out, &reports[process->at], 16);
     fprintf(out, " %11s %11s %11s  ", ms_text_size(process->peak).text, ms_text_size(process->reserved).text,
@@ -164,12 +165,12 @@ void ms_summary_job(FILE *out, char **paths, const struct ms_report *reports, si
     }
     for (size_t i = 0; i < count; i++)
         processes[i] = measure(&reports[i], i);
-    qsort(processes, count, sizeof(*processes), by_peak);
+    qsort(processes, count, sizeof(*processes), summary_job_by_peak);
     put_outliers(out, reports, count);
     fprintf(out, "%-16s %11s %11s %11s  %-8s report\n", "process", "peak", "reserved", "leaked", "device");
     for (size_t i = 0; i < count; i++) {
         if (i < LINES - 1 || i == count - 1)
-            print_row(out, paths, reports, &processes[i]);
+            summary_job_print_row(out, paths, reports, &processes[i]);
         else if (i == LINES - 1)
             fprintf(out, "... %zu more\n", count - LINES);
     }

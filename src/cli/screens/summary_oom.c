@@ -10,7 +10,7 @@
 
 enum { ASKED_SHOWN = 12, HOLDER_SHOWN = 4 }; /* frames of the stack that asked, and of one that held memory */
 
-static void print_holders(FILE *out, const struct ms_report *report, const json_t *row)
+static void summary_oom_print_holders(FILE *out, const struct ms_report *report, const json_t *row)
 {
     json_t *holders = ms_report_array(row, "top_sites"), *holder;
     size_t i;
@@ -81,7 +81,7 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
                 ms_text_size(ms_report_int(row, "largest_free")).text);
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", ASKED_SHOWN);
-    print_holders(out, report, row);
+    summary_oom_print_holders(out, report, row);
 }
 
 void ms_summary_print_oom(FILE *out, const struct ms_report *report)
@@ -97,7 +97,8 @@ void ms_summary_print_oom(FILE *out, const struct ms_report *report)
 }
 
 /* "5.0 GiB by cudaMalloc, in grow at cache.c:12; ..." */
-static void print_held(FILE *out, const struct ms_report *report, const json_t *row, const char *before)
+static void summary_oom_print_held(FILE *out, const struct ms_report *report, const json_t *row,
+                                   const char *before)
 {
     enum { HOLDERS = 2 };
     json_t *holder;
@@ -136,6 +137,6 @@ bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const ch
     }
     fprintf(out, "; %s were allocated, %s reserved for the pool\n",
             ms_text_size(ms_report_int(row, "live")).text, ms_text_size(ms_report_int(row, "reserved")).text);
-    print_held(out, report, row, before);
+    summary_oom_print_held(out, report, row, before);
     return true;
 }

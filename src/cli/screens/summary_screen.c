@@ -58,21 +58,21 @@ static bool has_same_callers(const json_t *a, const json_t *b)
     return x == y || json_equal(x, y);
 }
 
-static bool is_same(const struct line *line, const json_t *site, const json_t *own)
+static bool summary_screen_is_same(const struct line *line, const json_t *site, const json_t *own)
 {
     return own && line->own == own && has_same_callers(line->site, site) &&
            !strcmp(ms_cli_site_api(line->site), ms_cli_site_api(site)) &&
            !strcmp(ms_report_text(line->site, "owner"), ms_report_text(site, "owner"));
 }
 
-static void add_site(struct lines *lines, const struct ms_report *report, const json_t *site,
-                     json_int_t bytes)
+static void summary_screen_add_site(struct lines *lines, const struct ms_report *report, const json_t *site,
+                                    json_int_t bytes)
 {
     bool inferred;
     const json_t *own = ms_fold_own(report, ms_report_int(site, "stack"), &inferred);
     size_t i = 0;
 
-    while (i < lines->count && !is_same(&lines->rows[i], site, own))
+    while (i < lines->count && !summary_screen_is_same(&lines->rows[i], site, own))
         i++;
     if (i == lines->count)
         lines->rows[lines->count++] = (struct line){.site = site, .own = own};
@@ -139,7 +139,7 @@ static void print_sites(FILE *out, const struct ms_report *report, const json_t 
             ms_report_device_of(report, sites[i]) != row)
             continue;
         if (looked++ < SITES_LOOKED_AT) {
-            add_site(&lines, report, sites[i], bytes);
+            summary_screen_add_site(&lines, report, sites[i], bytes);
             continue;
         }
         lines.rest = ms_report_sum(lines.rest, bytes);
@@ -149,7 +149,7 @@ static void print_sites(FILE *out, const struct ms_report *report, const json_t 
     print_lines(out, report, &lines, shown);
 }
 
-static int by_peak(const void *a, const void *b)
+static int summary_screen_by_peak(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     json_int_t left = ms_report_int(x, "peak_live_bytes"), right = ms_report_int(y, "peak_live_bytes");
@@ -253,7 +253,7 @@ static void print_peak(FILE *out, const struct ms_report *report)
     }
     json_array_foreach (devices, i, device)
         rows[i] = device;
-    qsort(rows, count, sizeof(*rows), by_peak);
+    qsort(rows, count, sizeof(*rows), summary_screen_by_peak);
     print_fullest(out, report, rows[0]);
     print_others(out, rows, count);
     print_beside(out, report, rows[0]);
@@ -298,7 +298,7 @@ static void print_leaks(FILE *out, const struct ms_report *report)
             if (ms_leak_class_of(leaks.rows[i]) != class)
                 continue;
             if (looked++ < SITES_LOOKED_AT) {
-                add_site(&lines, report, site, bytes);
+                summary_screen_add_site(&lines, report, site, bytes);
                 continue;
             }
             lines.rest = ms_report_sum(lines.rest, bytes);

@@ -128,7 +128,7 @@ static struct held held_open(const struct ms_report *report)
 }
 
 /* Who held most at a device's peak, unless it was all the program's: "PyTorch 1.2 GiB, program 3.0 MiB". */
-static bool print_held(FILE *out, const struct held *held, size_t device)
+static bool summary_text_print_held(FILE *out, const struct held *held, size_t device)
 {
     size_t at = device != SIZE_MAX && held->first && held->next ? held->first[device] : 0, told = 0, left = 0;
     json_int_t bytes = 0;
@@ -157,7 +157,7 @@ static bool print_held(FILE *out, const struct held *held, size_t device)
 bool ms_summary_print_held(FILE *out, const struct ms_report *report, const json_t *device)
 {
     struct held held = held_open(report);
-    bool told = print_held(out, &held, ms_report_device_first(report, device));
+    bool told = summary_text_print_held(out, &held, ms_report_device_first(report, device));
 
     held_close(&held);
     return told;
@@ -192,13 +192,13 @@ static void print_devices(FILE *out, const struct ms_report *report)
                 ms_text_size(ms_report_int(device, "total_bytes")).text);
         ms_text_put(out, ms_report_text(device, "name"));
         fputc('\n', out);
-        print_held(out, &held, ms_report_device_first(report, device));
+        summary_text_print_held(out, &held, ms_report_device_first(report, device));
     }
     held_close(&held);
     free(leaked);
 }
 
-static void print_parts(FILE *out, const char *when, const json_t *parts)
+static void summary_text_print_parts(FILE *out, const char *when, const json_t *parts)
 {
     static const char *const names[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"};
 
@@ -267,8 +267,8 @@ static void print_pool(FILE *out, const struct ms_report *report)
                 ms_report_int(device, "index"), ms_text_size(ms_report_int(device, "reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "peak_reserved_bytes")).text,
                 ms_text_size(ms_report_int(device, "followed_bytes")).text, made, saved);
-        print_parts(out, "as it grew", json_object_get(device, "peak_parts"));
-        print_parts(out, "now", json_object_get(device, "reserved_parts"));
+        summary_text_print_parts(out, "as it grew", json_object_get(device, "peak_parts"));
+        summary_text_print_parts(out, "now", json_object_get(device, "reserved_parts"));
     }
 }
 

@@ -94,7 +94,7 @@ static int add_globs(struct suppression *suppression)
     return 0;
 }
 
-static int add(enum by by, const char *template)
+static int suppress_add(enum by by, const char *template)
 {
     struct suppression *grown = realloc(list, (list_count + 1) * sizeof(*grown));
 
@@ -129,7 +129,7 @@ static int take_line(const char *path, int number, char *line)
             path, number, line);
         return -1;
     }
-    if (add((enum by)by, line + strlen(kinds[by])) < 0) {
+    if (suppress_add((enum by)by, line + strlen(kinds[by])) < 0) {
         ms_cli_error("out of memory");
         return -1;
     }
@@ -229,7 +229,7 @@ static bool suppresses(const struct ms_report *report, const struct suppression 
     }
 }
 
-static struct suppression *find(const struct ms_report *report, const json_t *site)
+static struct suppression *suppress_find(const struct ms_report *report, const json_t *site)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t depth = ms_report_stack(report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX), k;
@@ -247,7 +247,7 @@ static size_t apply_to_grown(struct ms_report *report)
     size_t i, count = 0;
 
     json_array_foreach (report->sites, i, site) {
-        if (ms_report_int(site, "grew_bytes") > 0 && find(report, site)) {
+        if (ms_report_int(site, "grew_bytes") > 0 && suppress_find(report, site)) {
             json_object_del(site, "grew_bytes");
             count++;
         }
@@ -265,7 +265,8 @@ static size_t apply_to_uses(const struct ms_report *report, const char *key)
 
     for (size_t i = json_array_size(rows); i-- > 0;) {
         const json_t *row = json_array_get(rows, i);
-        if (find(report, ms_report_site(report, ms_report_int(row, "site"))) && !json_array_remove(rows, i))
+        if (suppress_find(report, ms_report_site(report, ms_report_int(row, "site"))) &&
+            !json_array_remove(rows, i))
             count++;
     }
     return count;
@@ -279,7 +280,8 @@ size_t ms_suppress_apply(struct ms_report *report)
     if (!list_count)
         return 0;
     json_array_foreach (leaks, i, leak) {
-        struct suppression *suppression = find(report, ms_report_site(report, ms_report_int(leak, "site")));
+        struct suppression *suppression =
+            suppress_find(report, ms_report_site(report, ms_report_int(leak, "site")));
 
         if (!suppression)
             continue;

@@ -35,7 +35,7 @@ struct playing {
     size_t range_count;
 };
 
-static size_t device_of(const struct playing *playing, const struct ms_event *event)
+static size_t trace_replay_device_of(const struct playing *playing, const struct ms_event *event)
 {
     size_t device = playing->events->device[event->stream];
 
@@ -51,7 +51,7 @@ static void find_peaks(struct playing *playing)
 
     for (size_t i = 0; live && i < playing->events->count; i++) {
         const struct ms_event *event = &playing->events->rows[i];
-        size_t d = device_of(playing, event);
+        size_t d = trace_replay_device_of(playing, event);
 
         if (d == SIZE_MAX)
             continue;
@@ -77,7 +77,7 @@ static void go_to(struct playing *playing, size_t device, json_int_t ns)
     for (size_t i = 0; i < playing->until[device]; i++) {
         const struct ms_event *event = &playing->events->rows[i];
 
-        if (device_of(playing, event) == device)
+        if (trace_replay_device_of(playing, event) == device)
             then->live =
                 ms_report_sum(then->live, event->free ? -(json_int_t)event->bytes : (json_int_t)event->bytes);
     }
@@ -110,7 +110,7 @@ static void find_gone(struct playing *playing)
 
     for (size_t i = 0; i < events->count; i++) {
         const struct ms_event *event = &events->rows[i];
-        size_t d = device_of(playing, event), born;
+        size_t d = trace_replay_device_of(playing, event), born;
 
         if (event->id > events->count)
             continue;
@@ -124,7 +124,7 @@ static void find_gone(struct playing *playing)
     }
 }
 
-static int by_address(const void *a, const void *b)
+static int trace_replay_by_address(const void *a, const void *b)
 {
     const struct block *x = a, *y = b;
 
@@ -135,7 +135,7 @@ static void list_live(struct playing *playing)
 {
     for (size_t i = 0; i < playing->events->count; i++) {
         const struct ms_event *event = &playing->events->rows[i];
-        size_t d = device_of(playing, event);
+        size_t d = trace_replay_device_of(playing, event);
 
         if (event->free || playing->gone[i] || d == SIZE_MAX || i >= playing->until[d])
             continue;
@@ -148,7 +148,7 @@ static void list_live(struct playing *playing)
                         : ms_report_int(json_array_get(playing->report->sites, event->site), "id")};
     }
     if (playing->block_count)
-        qsort(playing->blocks, playing->block_count, sizeof(*playing->blocks), by_address);
+        qsort(playing->blocks, playing->block_count, sizeof(*playing->blocks), trace_replay_by_address);
 }
 
 /* --- segments ------------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static void list_ranges(struct playing *playing, const json_t *segments)
         qsort(playing->ranges, playing->range_count, sizeof(*playing->ranges), by_range);
 }
 
-static void add_gap(json_t *pieces, uint64_t from, uint64_t to)
+static void trace_replay_add_gap(json_t *pieces, uint64_t from, uint64_t to)
 {
     if (to > from)
         json_array_append_new(pieces, json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)from, "bytes",
@@ -205,7 +205,7 @@ static json_t *row_then(struct playing *playing, const struct range *range, size
         if (block->address < range->address + at || block->device != range->device || !block->bytes ||
             block->bytes > range->bytes - offset)
             continue; /* elsewhere, or nothing that a process says */
-        add_gap(pieces, at, offset);
+        trace_replay_add_gap(pieces, at, offset);
         piece = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)offset, "bytes",
                           (json_int_t)block->bytes, "requested", (json_int_t)block->bytes, "state", "live");
         if (block->site >= 0)
@@ -220,7 +220,7 @@ static json_t *row_then(struct playing *playing, const struct range *range, size
         json_decref(pieces);
         return NULL;
     }
-    add_gap(pieces, at, range->bytes);
+    trace_replay_add_gap(pieces, at, range->bytes);
     row = json_copy((json_t *)(uintptr_t)range->row);
     json_object_set_new(row, "blocks", pieces);
     return row;

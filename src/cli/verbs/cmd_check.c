@@ -44,7 +44,7 @@ static int take_other(struct check_options *options, int id, const char *value)
     }
 }
 
-static int take(void *arg, int id, const char *value)
+static int check_take(void *arg, int id, const char *value)
 {
     static const struct {
         int id;
@@ -108,7 +108,8 @@ static int write_all(const struct check_options *options, const struct ms_check_
     return ms_cli_close_output(out);
 }
 
-static int check(struct check_options *options, char **paths, size_t count, const struct ms_report *reports)
+static int check_reports(struct check_options *options, char **paths, size_t count,
+                         const struct ms_report *reports)
 {
     struct ms_check_results results = {.rows = NULL};
     int status = MS_EXIT_OK;
@@ -192,7 +193,7 @@ static int check_or_update(struct check_options *options, char **paths, size_t c
         return status;
     }
     status = options->update ? ms_check_baseline_write(options->baseline, &options->rules, reports, count)
-                             : check(options, paths, count, reports);
+                             : check_reports(options, paths, count, reports);
     ms_many_close(reports, count);
     return status;
 }
@@ -200,7 +201,7 @@ static int check_or_update(struct check_options *options, char **paths, size_t c
 int ms_cmd_check(int argc, char **argv)
 {
     struct check_options options = {.update = false};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status;
+    int first = ms_cli_parse(argc, argv, false, check_take, &options), status;
 
     if (first >= 0 && first == argc) {
         ms_cli_error("no report given; usage: memshim check LIMIT... REPORT...");

@@ -15,14 +15,14 @@ struct cleaning {
     struct ms_stale_sum gone, stay;
 };
 
-static int take(void *arg, int id, const char *value)
+static int clean_take(void *arg, int id, const char *value)
 {
     (void)id, (void)value;
     ((struct cleaning *)arg)->dry = true;
     return 0;
 }
 
-static void visit(void *arg, const struct ms_stale *stale)
+static void clean_visit(void *arg, const struct ms_stale *stale)
 {
     struct cleaning *cleaning = arg;
     const char *fate = stale->goes ? cleaning->dry ? "would go" : "removed" : "stays";
@@ -39,14 +39,14 @@ static void clean(void *arg, const char *directory)
     cleaning->directory = directory;
     if (fd < 0)
         return;
-    ms_stale_clean(fd, cleaning->dry, visit, cleaning);
+    ms_stale_clean(fd, cleaning->dry, clean_visit, cleaning);
     close(fd);
 }
 
 int ms_cmd_clean(int argc, char **argv)
 {
     struct cleaning cleaning = {.dry = false};
-    int first = ms_cli_parse(argc, argv, false, take, &cleaning), status;
+    int first = ms_cli_parse(argc, argv, false, clean_take, &cleaning), status;
     char gone[64], stay[64];
 
     if (first < 0)

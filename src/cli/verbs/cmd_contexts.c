@@ -31,7 +31,7 @@ struct devices {
     size_t count;
 };
 
-static int take(void *arg, int id, const char *value)
+static int contexts_take(void *arg, int id, const char *value)
 {
     struct contexts_options *options = arg;
 
@@ -40,7 +40,7 @@ static int take(void *arg, int id, const char *value)
     return ms_cli_number("--top", value, 0, 1000000, &options->top);
 }
 
-static const json_t *device_row(const struct ms_report *report, const json_t *row)
+static const json_t *contexts_device_row(const struct ms_report *report, const json_t *row)
 {
     size_t i = ms_report_device_of(report, row);
 
@@ -48,9 +48,10 @@ static const json_t *device_row(const struct ms_report *report, const json_t *ro
 }
 
 /* The device's row among those of all reports; a new one if it is the first. NULL without memory. */
-static struct taken *device_of(struct devices *devices, const struct ms_report *report, const json_t *row)
+static struct taken *contexts_device_of(struct devices *devices, const struct ms_report *report,
+                                        const json_t *row)
 {
-    const json_t *device = device_row(report, row);
+    const json_t *device = contexts_device_row(report, row);
     const char *uuid = ms_report_text(device, "uuid");
     char key[KEY_BYTES];
     struct taken *more;
@@ -74,7 +75,8 @@ static struct taken *device_of(struct devices *devices, const struct ms_report *
     return more;
 }
 
-static void add(struct taken *device, const struct ms_report *report, size_t number, const json_t *row)
+static void contexts_add(struct taken *device, const struct ms_report *report, size_t number,
+                         const json_t *row)
 {
     const json_t *run = json_object_get(report->root, "run");
     json_t *copy = json_copy((json_t *)row);
@@ -91,17 +93,17 @@ static void add(struct taken *device, const struct ms_report *report, size_t num
     json_array_append_new(device->rows, copy);
 }
 
-static bool gather(struct devices *devices, const struct ms_report *reports, size_t count)
+static bool contexts_gather(struct devices *devices, const struct ms_report *reports, size_t count)
 {
     json_t *row;
     size_t i;
 
     for (size_t k = 0; k < count; k++)
         json_array_foreach (ms_report_array(reports[k].root, "contexts"), i, row) {
-            struct taken *device = json_is_object(row) ? device_of(devices, &reports[k], row) : NULL;
+            struct taken *device = json_is_object(row) ? contexts_device_of(devices, &reports[k], row) : NULL;
 
             if (device)
-                add(device, &reports[k], k, row);
+                contexts_add(device, &reports[k], k, row);
             else if (json_is_object(row))
                 return false;
         }
@@ -132,7 +134,7 @@ static void print_json(FILE *out, char **paths, const struct ms_report *reports,
     ms_cli_print_json(out, json_pack("{s:o}", "devices", all));
 }
 
-static void print_row(FILE *out, const struct ms_report *report, const json_t *row)
+static void contexts_print_row(FILE *out, const struct ms_report *report, const json_t *row)
 {
     json_int_t count = ms_report_int(row, "count"), bytes = ms_report_int(row, "bytes");
     bool ended = json_object_get(row, "ended_ns") != NULL, inferred;
@@ -159,7 +161,8 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
     ms_text_callers(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
 }
 
-static void print_text(FILE *out, const struct ms_report *reports, const struct devices *devices, size_t top)
+static void contexts_print_text(FILE *out, const struct ms_report *reports, const struct devices *devices,
+                                size_t top)
 {
     json_t *row;
     size_t k;
@@ -178,7 +181,7 @@ static void print_text(FILE *out, const struct ms_report *reports, const struct 
                 ms_text_size(device->bytes).text, device->processes, device->processes == 1 ? "" : "es");
         json_array_foreach (device->rows, k, row) {
             if (k < top)
-                print_row(out, &reports[ms_report_int(row, "report")], row);
+                contexts_print_row(out, &reports[ms_report_int(row, "report")], row);
         }
         if (rows > top)
             fprintf(out, "\n  ... and %zu more\n", rows - top);
@@ -196,7 +199,7 @@ int ms_cmd_contexts(int argc, char **argv)
 {
     struct contexts_options options = {.top = 20};
     struct devices devices = {.count = 0};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status = MS_EXIT_USAGE;
+    int first = ms_cli_parse(argc, argv, false, contexts_take, &options), status = MS_EXIT_USAGE;
     struct ms_report *reports;
     FILE *out = NULL;
 
@@ -207,14 +210,14 @@ int ms_cmd_contexts(int argc, char **argv)
         return MS_EXIT_USAGE;
     }
     reports = ms_many_load(argv + first, (size_t)(argc - first));
-    if (reports && !gather(&devices, reports, (size_t)(argc - first)))
+    if (reports && !contexts_gather(&devices, reports, (size_t)(argc - first)))
         ms_cli_error("out of memory");
     else if (reports)
         out = ms_cli_open_output(options.printing.output, options.printing.force);
     if (out && options.printing.json)
         print_json(out, argv + first, reports, &devices);
     else if (out)
-        print_text(out, reports, &devices, (size_t)options.top);
+        contexts_print_text(out, reports, &devices, (size_t)options.top);
     if (out)
         status = ms_cli_close_output(out);
     release(&devices);

@@ -31,7 +31,7 @@ static int word_of(const char *option, const char *text, const char *const *word
     return -1;
 }
 
-static int take(void *arg, int id, const char *value)
+static int diff_take(void *arg, int id, const char *value)
 {
     struct diff_options *options = arg;
     int word;
@@ -51,7 +51,7 @@ static int take(void *arg, int id, const char *value)
     return word < 0 ? -1 : 0;
 }
 
-static int print(const struct diff_options *options, const struct ms_diff *diff)
+static int diff_print(const struct diff_options *options, const struct ms_diff *diff)
 {
     FILE *out = ms_cli_open_output(options->printing.output, options->printing.force);
 
@@ -68,7 +68,7 @@ int ms_cmd_diff(int argc, char **argv)
 {
     struct diff_options options = {.top = 20};
     struct ms_diff diff = {.count = 0};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status = MS_EXIT_USAGE;
+    int first = ms_cli_parse(argc, argv, false, diff_take, &options), status = MS_EXIT_USAGE;
     struct ms_report *reports;
 
     if (first < 0)
@@ -88,7 +88,7 @@ int ms_cmd_diff(int argc, char **argv)
     if (ms_diff_open(&diff, &reports[0], &reports[1], options.all_frames) < 0) {
         ms_cli_error("no memory for %s and %s", argv[first], argv[first + 1]);
     } else {
-        status = print(&options, &diff);
+        status = diff_print(&options, &diff);
         ms_diff_close(&diff);
     }
     ms_many_close(reports, 2);

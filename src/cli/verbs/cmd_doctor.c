@@ -14,7 +14,7 @@ struct doctor_options {
     bool json, sim, static_only;
 };
 
-static int take(void *arg, int id, const char *value)
+static int doctor_take(void *arg, int id, const char *value)
 {
     struct doctor_options *options = arg;
 
@@ -89,7 +89,7 @@ static int examine(const struct doctor_options *options, char **argv)
 int ms_cmd_doctor(int argc, char **argv)
 {
     struct doctor_options options = {0};
-    int first = ms_cli_parse(argc, argv, true, take, &options);
+    int first = ms_cli_parse(argc, argv, true, doctor_take, &options);
 
     if (first < 0)
         return ms_cli_parse_status(first);

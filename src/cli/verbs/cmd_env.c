@@ -14,7 +14,7 @@ extern char **environ;
 
 enum form { FORM_TEXT, FORM_JSON, FORM_MARKDOWN, FORM_MAN };
 
-static int take(void *arg, int id, const char *value)
+static int env_take(void *arg, int id, const char *value)
 {
     (void)value;
     *(enum form *)arg = id == 'j' ? FORM_JSON : id == 'm' ? FORM_MARKDOWN : FORM_MAN;
@@ -78,7 +78,7 @@ static const char *or_unset(const char *text)
     return *text ? text : "(not set)";
 }
 
-static void print_text(void)
+static void env_print_text(void)
 {
     char text[256];
     int id;
@@ -120,7 +120,7 @@ static void print_json(void)
     ms_cli_print_json(stdout, array);
 }
 
-static void put_cell(const char *text)
+static void env_put_cell(const char *text)
 {
     for (; *text; text++) {
         if (*text == '|')
@@ -154,9 +154,9 @@ static void print_markdown(void)
         if (*info->default_text)
             printf("`%s`", info->default_text);
         printf(" | ");
-        put_cell(allowed(info, text, sizeof(text)));
+        env_put_cell(allowed(info, text, sizeof(text)));
         printf(" | ");
-        put_cell(info->text);
+        env_put_cell(info->text);
         printf(" |\n");
     }
 }
@@ -200,7 +200,7 @@ static void print_man(void)
     }
 }
 
-static void complain(void *arg, const char *line)
+static void env_complain(void *arg, const char *line)
 {
     (void)arg;
     ms_cli_error("%s", line);
@@ -209,7 +209,7 @@ static void complain(void *arg, const char *line)
 int ms_cmd_env(int argc, char **argv)
 {
     enum form form = FORM_TEXT;
-    int first = ms_cli_parse(argc, argv, false, take, &form);
+    int first = ms_cli_parse(argc, argv, false, env_take, &form);
     int complaints, status;
 
     if (first < 0)
@@ -218,10 +218,10 @@ int ms_cmd_env(int argc, char **argv)
         ms_cli_error("takes no operand, got '%s'", argv[first]);
         return MS_EXIT_USAGE;
     }
-    complaints = ms_options_load(environ, complain, NULL);
+    complaints = ms_options_load(environ, env_complain, NULL);
     switch (form) {
     case FORM_TEXT:
-        print_text();
+        env_print_text();
         break;
     case FORM_JSON:
         print_json();

@@ -35,7 +35,7 @@ static int take_format(struct export_options *options, const char *value)
     return -1;
 }
 
-static int take(void *arg, int id, const char *value)
+static int export_take(void *arg, int id, const char *value)
 {
     struct export_options *options = arg;
 
@@ -58,7 +58,7 @@ static bool is_for_terminal(const struct export_options *options)
     return !options->format->binary || (output && strcmp(output, "-") != 0) || !isatty(STDOUT_FILENO);
 }
 
-static int check(const struct export_options *options, int operands)
+static int export_check(const struct export_options *options, int operands)
 {
     if (!options->format)
         ms_cli_error("no --format given: one of %s", format_names());
@@ -115,12 +115,12 @@ static int export_report(const struct ms_report *report, const struct export_opt
 int ms_cmd_export(int argc, char **argv)
 {
     struct export_options options = {.stacks = {.value = MS_VALUE_PEAK}};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status;
+    int first = ms_cli_parse(argc, argv, false, export_take, &options), status;
     struct ms_report report;
 
     if (first < 0)
         return ms_cli_parse_status(first);
-    if (check(&options, argc - first) < 0 || ms_cli_load(argv[first], &report) < 0)
+    if (export_check(&options, argc - first) < 0 || ms_cli_load(argv[first], &report) < 0)
         return MS_EXIT_USAGE;
     status = export_report(&report, &options, argv[first]);
     ms_report_close(&report);

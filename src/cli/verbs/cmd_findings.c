@@ -24,7 +24,7 @@ struct findings {
     json_int_t counts[SEVERITIES];
 };
 
-static int take(void *arg, int id, const char *value)
+static int findings_take(void *arg, int id, const char *value)
 {
     struct findings_options *options = arg;
 
@@ -53,14 +53,14 @@ static void close_findings(void *view)
     (void)view;
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void findings_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     for (size_t k = 0; k < SEVERITIES; k++)
         figures[k] = ((const struct findings *)view)->counts[k];
 }
 
 /* Whose line it is: a row of sites[] or of contexts[]. NULL if it is none. */
-static const json_t *place_of(const struct ms_report *report, const json_t *row)
+static const json_t *findings_place_of(const struct ms_report *report, const json_t *row)
 {
     if (json_object_get(row, "site"))
         return ms_report_site(report, ms_report_int(row, "site"));
@@ -70,9 +70,9 @@ static const json_t *place_of(const struct ms_report *report, const json_t *row)
     return NULL;
 }
 
-static json_t *row_json(const struct ms_report *report, const json_t *row)
+static json_t *findings_row_json(const struct ms_report *report, const json_t *row)
 {
-    const json_t *place = place_of(report, row);
+    const json_t *place = findings_place_of(report, row);
     json_t *object = json_copy((json_t *)row), *at = json_object();
 
     if (place) {
@@ -92,8 +92,8 @@ static json_t *row_json(const struct ms_report *report, const json_t *row)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *findings_report_json(const char *path, const struct ms_report *report, const void *view,
+                                    const void *options)
 {
     static const char *const copied[] = {"pid", "rank"};
     const struct findings *findings = view;
@@ -102,7 +102,7 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
 
     json_array_foreach (findings->rows, i, row) {
         if (i < (size_t)((const struct findings_options *)options)->top)
-            json_array_append_new(rows, row_json(report, row));
+            json_array_append_new(rows, findings_row_json(report, row));
     }
     object =
         json_pack("{s:s, s:I, s:o}", "file", path, "left_out",
@@ -155,7 +155,7 @@ static void print_place(FILE *out, const struct ms_report *report, const char *w
 
 static void print_finding(FILE *out, const struct ms_report *report, const json_t *row)
 {
-    const json_t *place = place_of(report, row);
+    const json_t *place = findings_place_of(report, row);
 
     fputc('\n', out);
     print_head(out, row);
@@ -172,7 +172,8 @@ static void print_finding(FILE *out, const struct ms_report *report, const json_
                     ms_report_text(place, "api"), ms_report_int(place, "stack"));
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void findings_print_text(FILE *out, const struct ms_report *report, const void *view,
+                                const void *options)
 {
     const struct findings *findings = view;
     size_t top = (size_t)((const struct findings_options *)options)->top,
@@ -202,12 +203,12 @@ int ms_cmd_findings(int argc, char **argv)
         .view_bytes = sizeof(struct findings),
         .open = open_findings,
         .close = close_findings,
-        .figures = sum_up,
-        .json = report_json,
+        .figures = findings_sum_up,
+        .json = findings_report_json,
         .columns = {{"errors", MS_FIGURE_COUNT}, {"warnings", MS_FIGURE_COUNT}, {"to know", MS_FIGURE_COUNT}},
         .after_path = ": ",
-        .text = print_text};
+        .text = findings_print_text};
     struct findings_options options = {.top = 20};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, findings_take, &options.printing, &verb, &options);
 }

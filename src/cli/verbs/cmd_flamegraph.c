@@ -28,12 +28,12 @@ struct line {
     size_t count;
 };
 
-static int take(void *arg, int id, const char *value)
+static int flamegraph_take(void *arg, int id, const char *value)
 {
     return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
 }
 
-static void close_view(void *arg)
+static void flamegraph_close_view(void *arg)
 {
     struct view *view = arg;
 
@@ -41,7 +41,7 @@ static void close_view(void *arg)
     ms_model_close(&view->model);
 }
 
-static int open_view(const struct ms_report *report, const void *arg, void *view_p)
+static int flamegraph_open_view(const struct ms_report *report, const void *arg, void *view_p)
 {
     const struct ms_cli_stacks *options = arg;
     struct view *view = view_p;
@@ -49,13 +49,13 @@ static int open_view(const struct ms_report *report, const void *arg, void *view
     *view = (struct view){.tree = {.node_count = 0}};
     if (ms_model_open(&view->model, report, options->all_frames) < 0 ||
         ms_tree_open(&view->tree, &view->model, options->value, options->inverted) < 0) {
-        close_view(view);
+        flamegraph_close_view(view);
         return -1;
     }
     return 0;
 }
 
-static void sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
+static void flamegraph_sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct view *view = arg;
 
@@ -73,7 +73,7 @@ static void paint(FILE *out, const char *name)
     fprintf(out, "\033[30;48;5;%um", shades[hash % sizeof(shades)]);
 }
 
-static void put_cell(FILE *out, const struct ms_tree_node *node, size_t width, bool colour)
+static void flamegraph_put_cell(FILE *out, const struct ms_tree_node *node, size_t width, bool colour)
 {
     size_t used = 1;
 
@@ -87,7 +87,7 @@ static void put_cell(FILE *out, const struct ms_tree_node *node, size_t width, b
     fputs(colour ? "\033[0m" : "", out);
 }
 
-static void put_line(FILE *out, const struct ms_tree *tree, const struct line *line, bool colour)
+static void flamegraph_put_line(FILE *out, const struct ms_tree *tree, const struct line *line, bool colour)
 {
     size_t column = 0;
 
@@ -95,7 +95,7 @@ static void put_line(FILE *out, const struct ms_tree *tree, const struct line *l
         const struct cell *cell = &line->cells[i];
 
         fprintf(out, "%*s", (int)(cell->from - column), "");
-        put_cell(out, &tree->nodes[cell->node], cell->to - cell->from, colour);
+        flamegraph_put_cell(out, &tree->nodes[cell->node], cell->to - cell->from, colour);
         column = cell->to;
     }
     fputc('\n', out);
@@ -129,7 +129,8 @@ static struct line next_line(const struct ms_tree *tree, const struct line *abov
     return line;
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *arg, const void *more)
+static void flamegraph_print_text(FILE *out, const struct ms_report *report, const void *arg,
+                                  const void *more)
 {
     const struct ms_cli_stacks *options = more;
     const struct view *view = arg;
@@ -147,7 +148,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *ar
     while (line.count) {
         below = next_line(&view->tree, &line, width);
         if (below.count)
-            put_line(out, &view->tree, &below, ms_text_bold(out));
+            flamegraph_put_line(out, &view->tree, &below, ms_text_bold(out));
         if (line.cells != &all)
             free(line.cells);
         line = below;
@@ -159,13 +160,13 @@ static void print_text(FILE *out, const struct ms_report *report, const void *ar
 int ms_cmd_flamegraph(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {.view_bytes = sizeof(struct view),
-                                             .open = open_view,
-                                             .close = close_view,
-                                             .figures = sum_up,
+                                             .open = flamegraph_open_view,
+                                             .close = flamegraph_close_view,
+                                             .figures = flamegraph_sum_up,
                                              .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
-                                             .text = print_text};
+                                             .text = flamegraph_print_text};
     struct ms_cli_stacks options = {.value = MS_VALUE_PEAK};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, flamegraph_take, &options.printing, &verb, &options);
 }

@@ -38,7 +38,7 @@ static int take_moment(struct ms_frag_moment *moment, const char *value)
     return 0;
 }
 
-static int take(void *arg, int id, const char *value)
+static int frag_take(void *arg, int id, const char *value)
 {
     struct frag_options *options = arg;
 
@@ -126,8 +126,8 @@ static size_t top_of(const void *options)
     return (size_t)((const struct frag_options *)options)->top;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *frag_report_json(const char *path, const struct ms_report *report, const void *view,
+                                const void *options)
 {
     const struct ms_frag *frag = view;
     json_t *devices = json_array();
@@ -177,7 +177,7 @@ static int open_frag(const struct ms_report *report, const void *arg, void *view
 }
 
 /* An earlier moment needs a trace, which is of one process; without a word it is the peak. */
-static int check(void *arg, size_t reports)
+static int frag_check(void *arg, size_t reports)
 {
     struct frag_options *options = arg;
 
@@ -197,7 +197,7 @@ static void close_frag(void *view)
     ms_frag_close(view);
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void frag_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct ms_frag *frag = view;
 
@@ -211,7 +211,7 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
     }
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void frag_print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     ms_view_print(out, report, "");
     ms_frag_print(out, report, view, top_of(options));
@@ -220,18 +220,18 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 int ms_cmd_frag(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {.view_bytes = sizeof(struct ms_frag),
-                                             .check = check,
+                                             .check = frag_check,
                                              .open = open_frag,
                                              .close = close_frag,
-                                             .figures = sum_up,
-                                             .json = report_json,
+                                             .figures = frag_sum_up,
+                                             .json = frag_report_json,
                                              .columns = {{"pool", MS_FIGURE_BYTES},
                                                          {"at most", MS_FIGURE_BYTES},
                                                          {"allocated", MS_FIGURE_BYTES},
                                                          {"free", MS_FIGURE_BYTES}},
                                              .after_path = "\n",
-                                             .text = print_text};
+                                             .text = frag_print_text};
     struct frag_options options = {.top = 20};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, frag_take, &options.printing, &verb, &options);
 }

@@ -3,7 +3,7 @@
  * Floor 5. */
 #include "cli/cli.h"
 
-static int take(void *arg, int id, const char *value)
+static int help_take(void *arg, int id, const char *value)
 {
     (void)arg, (void)id, (void)value;
     return 0;
@@ -22,7 +22,7 @@ static void print_verbs(void)
 
 int ms_cmd_help(int argc, char **argv)
 {
-    int first = ms_cli_parse(argc, argv, false, take, NULL);
+    int first = ms_cli_parse(argc, argv, false, help_take, NULL);
     const struct ms_verb *verb;
 
     if (first < 0)

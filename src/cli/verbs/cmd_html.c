@@ -12,7 +12,7 @@
 #include "html/page.h"
 #include "report/analyse/contexts_others.h"
 
-static int take(void *arg, int id, const char *value)
+static int html_take(void *arg, int id, const char *value)
 {
     return ms_cli_take_stacks(arg, id, value) < 0 ? -1 : 0;
 }
@@ -111,7 +111,7 @@ static int put_page(FILE *out, char **paths, int count, bool all_frames)
 int ms_cmd_html(int argc, char **argv)
 {
     struct ms_cli_stacks options = {.all_frames = false};
-    int first = ms_cli_parse(argc, argv, false, take, &options);
+    int first = ms_cli_parse(argc, argv, false, html_take, &options);
     FILE *out;
 
     if (first < 0)

@@ -13,7 +13,7 @@ struct leaks_options {
     uint64_t min_bytes;
 };
 
-static int take(void *arg, int id, const char *value)
+static int leaks_take(void *arg, int id, const char *value)
 {
     struct leaks_options *options = arg;
 
@@ -60,8 +60,8 @@ static json_t *classes_json(const struct ms_leak_sums *sums)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *leaks_report_json(const char *path, const struct ms_report *report, const void *view,
+                                 const void *options)
 {
     const struct ms_leaks *leaks = view;
     const struct ms_leak_sum *left_out = &leaks->left_out;
@@ -94,7 +94,7 @@ static void close_leaks(void *view)
     ms_leaks_close(view);
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void leaks_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     struct ms_leak_sum sum = ms_leak_sums_leaked(&((const struct ms_leaks *)view)->sums);
 
@@ -103,7 +103,7 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
     figures[2] = (json_int_t)sum.sites;
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void leaks_print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     ms_view_print(out, report, "");
     ms_leaks_print_sums(out, report, view, ((const struct leaks_options *)options)->min_bytes);
@@ -116,12 +116,12 @@ int ms_cmd_leaks(int argc, char **argv)
         .view_bytes = sizeof(struct ms_leaks),
         .open = open_leaks,
         .close = close_leaks,
-        .figures = sum_up,
-        .json = report_json,
+        .figures = leaks_sum_up,
+        .json = leaks_report_json,
         .columns = {{"leaked", MS_FIGURE_BYTES}, {"blocks", MS_FIGURE_COUNT}, {"sites", MS_FIGURE_COUNT}},
         .after_path = ": ",
-        .text = print_text};
+        .text = leaks_print_text};
     struct leaks_options options = {0};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, leaks_take, &options.printing, &verb, &options);
 }

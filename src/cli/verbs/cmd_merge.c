@@ -11,7 +11,7 @@ struct merge_options {
     long processes;
 };
 
-static int take(void *arg, int id, const char *value)
+static int merge_take(void *arg, int id, const char *value)
 {
     struct merge_options *options = arg;
 
@@ -24,7 +24,7 @@ static int take(void *arg, int id, const char *value)
     return ms_cli_number("--processes", value, 1, 1024, &options->processes);
 }
 
-static int merge(const struct merge_options *options, const struct ms_merge_paths *paths)
+static int merge_reports(const struct merge_options *options, const struct ms_merge_paths *paths)
 {
     struct ms_job job = {.shown = NULL};
     int status = MS_EXIT_USAGE;
@@ -39,7 +39,7 @@ int ms_cmd_merge(int argc, char **argv)
 {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     struct merge_options options = {.processes = online < 1 ? 1 : online > 16 ? 16 : online};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status = MS_EXIT_USAGE;
+    int first = ms_cli_parse(argc, argv, false, merge_take, &options), status = MS_EXIT_USAGE;
     struct ms_merge_paths paths = {NULL, 0, 0};
 
     if (first < 0)
@@ -49,7 +49,7 @@ int ms_cmd_merge(int argc, char **argv)
             return MS_EXIT_USAGE;
     if (!options.list || ms_merge_read_list(options.list, &paths) == 0) {
         if (paths.count)
-            status = merge(&options, &paths);
+            status = merge_reports(&options, &paths);
         else
             ms_cli_error("no report given; usage: memshim merge [OPTION...] [-o FILE] FILE...");
     }

@@ -13,7 +13,7 @@ struct metrics_options {
     const char *textfile, *listen;
 };
 
-static int take(void *arg, int id, const char *value)
+static int metrics_take(void *arg, int id, const char *value)
 {
     struct metrics_options *options = arg;
 
@@ -49,7 +49,7 @@ static int write_file(const struct metrics_options *options)
 int ms_cmd_metrics(int argc, char **argv)
 {
     struct metrics_options options = {.textfile = NULL};
-    int first = ms_cli_parse(argc, argv, false, take, &options);
+    int first = ms_cli_parse(argc, argv, false, metrics_take, &options);
     struct ms_listen where;
 
     if (first < 0)

@@ -20,7 +20,7 @@ struct oom_options {
     long top;
 };
 
-static int take(void *arg, int id, const char *value)
+static int oom_take(void *arg, int id, const char *value)
 {
     struct oom_options *options = arg;
 
@@ -41,13 +41,13 @@ static void close_oom(void *view)
     (void)view;
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void oom_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     figures[0] = (json_int_t)json_array_size(*(json_t *const *)view);
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *oom_report_json(const char *path, const struct ms_report *report, const void *view,
+                               const void *options)
 {
     json_t *rows = json_array(), *row, *object;
     size_t i;
@@ -69,7 +69,7 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
 }
 
 /* "64.0 MiB of cudaMalloc, in main at app.c:7" */
-static void print_held(FILE *out, const struct ms_report *report, const json_t *held)
+static void oom_print_held(FILE *out, const struct ms_report *report, const json_t *held)
 {
     json_t *site = ms_report_site(report, ms_report_int(held, "site"));
 
@@ -161,13 +161,13 @@ static void print_fit(FILE *out, const struct ms_report *report, const json_t *f
         fprintf(out, "    freeing %s:\n", ms_text_size(ms_report_int(fit, "bytes")).text);
         json_array_foreach (ms_report_array(fit, "sites"), i, held) {
             fputs("      ", out);
-            print_held(out, report, held);
+            oom_print_held(out, report, held);
             fputc('\n', out);
         }
     }
 }
 
-static void print_holders(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+static void oom_print_holders(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
 {
     json_t *held;
     size_t i;
@@ -184,7 +184,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
         if (i >= top)
             break;
         fputs("    ", out);
-        print_held(out, report, held);
+        oom_print_held(out, report, held);
         fputc('\n', out);
         ms_text_stack(out, report,
                       ms_report_int(ms_report_site(report, ms_report_int(held, "site")), "stack"), "        ",
@@ -192,7 +192,7 @@ static void print_holders(FILE *out, const struct ms_report *report, const json_
     }
 }
 
-static void print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
+static void oom_print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
 {
     const char *phase = ms_report_text(json_object_get(row, "phase"), "name");
     json_t *fits = ms_report_array(row, "would_fit"), *fit;
@@ -214,10 +214,10 @@ static void print_row(FILE *out, const struct ms_report *report, const json_t *r
         fputs("  each of these would have made it fit:\n", out);
     json_array_foreach (fits, i, fit)
         print_fit(out, report, fit);
-    print_holders(out, report, row, top);
+    oom_print_holders(out, report, row, top);
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void oom_print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     json_t *rows = *(json_t *const *)view, *row;
     size_t i;
@@ -227,7 +227,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
         fputs("there always was memory\n", out);
     json_array_foreach (rows, i, row) {
         fputs(i ? "\n" : "", out);
-        print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
+        oom_print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
     }
 }
 
@@ -236,12 +236,12 @@ int ms_cmd_oom(int argc, char **argv)
     static const struct ms_many_verb verb = {.view_bytes = sizeof(json_t *),
                                              .open = open_oom,
                                              .close = close_oom,
-                                             .figures = sum_up,
-                                             .json = report_json,
+                                             .figures = oom_sum_up,
+                                             .json = oom_report_json,
                                              .columns = {{"refused", true}},
                                              .after_path = ":\n",
-                                             .text = print_text};
+                                             .text = oom_print_text};
     struct oom_options options = {.top = 5};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, oom_take, &options.printing, &verb, &options);
 }

@@ -24,7 +24,7 @@ struct owners {
     size_t count; /* of rows of devices' memory */
 };
 
-static int take(void *arg, int id, const char *value)
+static int owners_take(void *arg, int id, const char *value)
 {
     struct owners_options *options = arg;
 
@@ -60,7 +60,7 @@ static void close_owners(void *view)
     (void)view;
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void owners_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct owners *owners = view;
 
@@ -68,8 +68,8 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
     figures[1] = (json_int_t)owners->count;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *owners_report_json(const char *path, const struct ms_report *report, const void *view,
+                                  const void *options)
 {
     static const char *const copied[] = {"pid", "rank"};
     const struct owners *owners = view;
@@ -104,7 +104,7 @@ static void print_memory(FILE *out, const json_t *row)
 }
 
 /* Of NCCL's: in which of its functions, and for which communicator. */
-static void print_parts(FILE *out, const json_t *row)
+static void owners_print_parts(FILE *out, const json_t *row)
 {
     const json_t *parts = ms_report_array(row, "parts");
     const json_t *part;
@@ -133,7 +133,8 @@ static void print_parts(FILE *out, const json_t *row)
     }
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void owners_print_text(FILE *out, const struct ms_report *report, const void *view,
+                              const void *options)
 {
     const struct owners *owners = view;
     size_t top = (size_t)((const struct owners_options *)options)->top, count = json_array_size(owners->rows);
@@ -157,7 +158,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
         fputc(' ', out);
         ms_text_put(out, ms_report_text(row, "owner"));
         fputc('\n', out);
-        print_parts(out, row);
+        owners_print_parts(out, row);
     }
     if (count > top)
         fprintf(out, "... and %zu more\n", count - top);
@@ -170,12 +171,12 @@ int ms_cmd_owners(int argc, char **argv)
         .view_bytes = sizeof(struct owners),
         .open = open_owners,
         .close = close_owners,
-        .figures = sum_up,
-        .json = report_json,
+        .figures = owners_sum_up,
+        .json = owners_report_json,
         .columns = {{"allocated", MS_FIGURE_BYTES}, {"owners", MS_FIGURE_COUNT}},
         .after_path = ":\n",
-        .text = print_text};
+        .text = owners_print_text};
     struct owners_options options = {.top = 20};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, owners_take, &options.printing, &verb, &options);
 }

@@ -25,7 +25,7 @@ struct peak {
     size_t *first, *next;
 };
 
-static int take(void *arg, int id, const char *value)
+static int peak_take(void *arg, int id, const char *value)
 {
     struct peak_options *options = arg;
 
@@ -70,7 +70,7 @@ static int open_peak(const struct ms_report *report, const void *options, void *
     return 0;
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void peak_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     figures[0] = (json_int_t)((const struct peak *)view)->count;
 }
@@ -82,7 +82,7 @@ static size_t first_of(const struct ms_report *report, const struct peak *peak, 
     return ms_report_device_first(report, device) == row ? peak->first[row] : 0;
 }
 
-static json_t *site_json(const struct ms_report *report, const json_t *site)
+static json_t *peak_site_json(const struct ms_report *report, const json_t *site)
 {
     static const char *const keys[] = {
         "id",         "api",        "kind",      "owner",       "at_peak_bytes",
@@ -96,8 +96,8 @@ static json_t *site_json(const struct ms_report *report, const json_t *site)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *options)
+static json_t *peak_report_json(const char *path, const struct ms_report *report, const void *view,
+                                const void *options)
 {
     static const char *const keys[] = {"index", "api", "name", "peak_live_bytes", "peak_ns", "total_bytes"};
     size_t top = (size_t)((const struct peak_options *)options)->top, i;
@@ -112,7 +112,7 @@ static json_t *report_json(const char *path, const struct ms_report *report, con
             if (json_object_get(device, keys[k]))
                 json_object_set(row, keys[k], json_object_get(device, keys[k]));
         for (size_t told = 0; at && told < top; at = peak->next[at], told++)
-            json_array_append_new(sites, site_json(report, peak->sites[at - 1]));
+            json_array_append_new(sites, peak_site_json(report, peak->sites[at - 1]));
         json_object_set_new(row, "sites", sites);
         json_array_append_new(rows, row);
     }
@@ -145,8 +145,8 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
 }
 
 /* One device; what is left out is said with its bytes. */
-static void print_device(FILE *out, const struct ms_report *report, const struct peak *peak,
-                         const json_t *device, size_t at, size_t top)
+static void peak_print_device(FILE *out, const struct ms_report *report, const struct peak *peak,
+                              const json_t *device, size_t at, size_t top)
 {
     json_int_t whole = ms_report_int(device, "peak_live_bytes"), rest = 0;
     size_t left = 0;
@@ -169,7 +169,7 @@ static void print_device(FILE *out, const struct ms_report *report, const struct
                 left == 1 ? "" : "s");
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
+static void peak_print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     json_t *devices = ms_report_array(report->root, "devices"), *device;
     size_t i, told = 0;
@@ -181,7 +181,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
         if (!at)
             continue;
         fputs(told++ ? "\n" : "", out);
-        print_device(out, report, view, device, at, (size_t)((const struct peak_options *)options)->top);
+        peak_print_device(out, report, view, device, at, (size_t)((const struct peak_options *)options)->top);
     }
     if (!told)
         fputs("no device memory was used\n", out);
@@ -192,12 +192,12 @@ int ms_cmd_peak(int argc, char **argv)
     static const struct ms_many_verb verb = {.view_bytes = sizeof(struct peak),
                                              .open = open_peak,
                                              .close = close_peak,
-                                             .figures = sum_up,
-                                             .json = report_json,
+                                             .figures = peak_sum_up,
+                                             .json = peak_report_json,
                                              .columns = {{"sites", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
-                                             .text = print_text};
+                                             .text = peak_print_text};
     struct peak_options options = {.top = 10};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, peak_take, &options.printing, &verb, &options);
 }

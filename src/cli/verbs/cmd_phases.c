@@ -22,7 +22,7 @@ struct phases {
     json_int_t instances, peak;
 };
 
-static json_int_t peak_of(const json_t *phase)
+static json_int_t phases_peak_of(const json_t *phase)
 {
     json_t *device;
     json_int_t peak = -1;
@@ -36,10 +36,10 @@ static json_int_t peak_of(const json_t *phase)
     return peak;
 }
 
-static int compare(const void *a, const void *b)
+static int phases_compare(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    json_int_t left = peak_of(x), right = peak_of(y);
+    json_int_t left = phases_peak_of(x), right = phases_peak_of(y);
 
     if (left == right) {
         left = ms_report_int(y, "first_ns");
@@ -48,7 +48,7 @@ static int compare(const void *a, const void *b)
     return left > right ? -1 : left < right;
 }
 
-static int take(void *arg, int id, const char *value)
+static int phases_take(void *arg, int id, const char *value)
 {
     struct phases_options *options = arg;
 
@@ -68,13 +68,13 @@ static int open_phases(const struct ms_report *report, const void *options, void
     if (!phases->rows)
         return -1;
     json_array_foreach (all, i, phase) {
-        json_int_t peak = peak_of(phase);
+        json_int_t peak = phases_peak_of(phase);
 
         phases->rows[phases->count++] = phase;
         phases->instances = ms_report_sum(phases->instances, ms_report_int(phase, "count"));
         phases->peak = peak > phases->peak ? peak : phases->peak;
     }
-    qsort(phases->rows, phases->count, sizeof(json_t *), compare);
+    qsort(phases->rows, phases->count, sizeof(json_t *), phases_compare);
     return 0;
 }
 
@@ -83,7 +83,7 @@ static void close_phases(void *view)
     free(((struct phases *)view)->rows);
 }
 
-static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
+static void phases_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct phases *phases = view;
 
@@ -93,7 +93,7 @@ static void sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
 }
 
 /* The phase as the report has it, and of its sites where they are. */
-static json_t *phase_json(const struct ms_report *report, const json_t *phase)
+static json_t *phases_phase_json(const struct ms_report *report, const json_t *phase)
 {
     json_t *object = json_deep_copy(phase), *device, *held;
     size_t i, k;
@@ -108,15 +108,15 @@ static json_t *phase_json(const struct ms_report *report, const json_t *phase)
     return object;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *view,
-                           const void *arg)
+static json_t *phases_report_json(const char *path, const struct ms_report *report, const void *view,
+                                  const void *arg)
 {
     const struct phases_options *options = arg;
     const struct phases *phases = view;
     json_t *rows = json_array(), *object;
 
     for (size_t i = 0; i < phases->count && (!options->top || i < (size_t)options->top); i++)
-        json_array_append_new(rows, phase_json(report, phases->rows[i]));
+        json_array_append_new(rows, phases_phase_json(report, phases->rows[i]));
     object = json_pack("{s:s, s:o}", "report", path, "phases", rows);
     ms_cli_set_view(object, report);
     return object;
@@ -131,7 +131,7 @@ static void print_spread(FILE *out, const char *what, const json_t *spread, json
         fprintf(out, " (%s to %s)", ms_text_size(ms_report_int(spread, "min")).text, ms_text_size(most).text);
 }
 
-static void print_device(FILE *out, const struct ms_report *report, const json_t *device)
+static void phases_print_device(FILE *out, const struct ms_report *report, const json_t *device)
 {
     json_int_t count = ms_report_int(device, "count"), trend = ms_report_int(device, "trend_bytes");
     json_t *held;
@@ -180,10 +180,10 @@ static void print_phase(FILE *out, const struct ms_report *report, const json_t 
         fprintf(out, ", %" JSON_INTEGER_FORMAT " mark%s", marks, marks == 1 ? "" : "s");
     fputc('\n', out);
     json_array_foreach (json_object_get(phase, "devices"), i, device)
-        print_device(out, report, device);
+        phases_print_device(out, report, device);
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *arg)
+static void phases_print_text(FILE *out, const struct ms_report *report, const void *view, const void *arg)
 {
     const struct phases_options *options = arg;
     const struct phases *phases = view;
@@ -207,12 +207,12 @@ int ms_cmd_phases(int argc, char **argv)
         .view_bytes = sizeof(struct phases),
         .open = open_phases,
         .close = close_phases,
-        .figures = sum_up,
-        .json = report_json,
+        .figures = phases_sum_up,
+        .json = phases_report_json,
         .columns = {{"peak", MS_FIGURE_PEAK}, {"phases", MS_FIGURE_COUNT}, {"times", MS_FIGURE_COUNT}},
         .after_path = ": ",
-        .text = print_text};
+        .text = phases_print_text};
     struct phases_options options = {0};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, phases_take, &options.printing, &verb, &options);
 }

@@ -19,14 +19,14 @@ struct recover_options {
     int status;
 };
 
-static int take(void *arg, int id, const char *value)
+static int recover_take(void *arg, int id, const char *value)
 {
     struct recover_options *options = arg;
 
     return ms_cli_take_printing(&options->printing, id, value) ? 0 : -1;
 }
 
-static void collect(void *arg, const char *path)
+static void recover_collect(void *arg, const char *path)
 {
     struct recover_options *options = arg;
     char **grown = realloc(options->paths, (options->count + 1) * sizeof(*grown));
@@ -37,13 +37,13 @@ static void collect(void *arg, const char *path)
         options->count++;
 }
 
-static bool is_number(const char *text)
+static bool recover_is_number(const char *text)
 {
     return *text && strlen(text) < 10 && strspn(text, "0123456789") == strlen(text);
 }
 
 /* The ledgers that the operand stands for. Returns an exit status. */
-static int find(const char *operand, struct recover_options *options)
+static int recover_find(const char *operand, struct recover_options *options)
 {
     struct stat st;
 
@@ -51,12 +51,12 @@ static int find(const char *operand, struct recover_options *options)
         if (!S_ISDIR(st.st_mode)) {
             if (ms_ledgers_step_down(operand) < 0)
                 return MS_EXIT_USAGE;
-            collect(options, operand);
-        } else if (!ms_ledgers_in(operand, collect, options))
+            recover_collect(options, operand);
+        } else if (!ms_ledgers_in(operand, recover_collect, options))
             ms_cli_error("there is no ledger of yours (memshim-*.ledger) in %s%s", operand,
                          ms_ledgers_others());
-    } else if (is_number(operand)) {
-        if (!ms_ledgers_anywhere(atoi(operand), collect, options))
+    } else if (recover_is_number(operand)) {
+        if (!ms_ledgers_anywhere(atoi(operand), recover_collect, options))
             ms_cli_error("process %s has no ledger of yours in %s%s", operand, ms_ledgers_places(),
                          ms_ledgers_others());
     } else {
@@ -66,7 +66,7 @@ static int find(const char *operand, struct recover_options *options)
     return options->count ? MS_EXIT_OK : MS_EXIT_USAGE;
 }
 
-static const char *describe(const struct ms_cli_ledger *ledger)
+static const char *recover_describe(const struct ms_cli_ledger *ledger)
 {
     switch (ledger->reason) {
     case MS_END_RUNNING:
@@ -107,7 +107,7 @@ static int recover(const char *path, const struct recover_options *options)
     output = output ? output : beside;
     status = out ? ms_ledgers_write(&ledger, out, output) : MS_EXIT_USAGE;
     if (status == MS_EXIT_OK) {
-        ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, describe(&ledger),
+        ms_cli_note("process %d %s; report: %s", (int)ms_process()->pid, recover_describe(&ledger),
                     strcmp(output, "-") ? output : "standard output");
         if (!ledger.own)
             ms_cli_note("%s is another user's: it stays, and so does its trace", path);
@@ -123,7 +123,7 @@ static int recover(const char *path, const struct recover_options *options)
 int ms_cmd_recover(int argc, char **argv)
 {
     struct recover_options options = {0};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status;
+    int first = ms_cli_parse(argc, argv, false, recover_take, &options), status;
     size_t i;
 
     if (first < 0)
@@ -135,7 +135,7 @@ int ms_cmd_recover(int argc, char **argv)
         return MS_EXIT_USAGE;
     }
     ms_options_load(environ, NULL, NULL);
-    status = find(argv[first], &options);
+    status = recover_find(argv[first], &options);
     if (status == MS_EXIT_OK && options.printing.output && options.count > 1) {
         ms_cli_error("%zu ledgers do not go into one file; name one of them, or leave out -o", options.count);
         status = MS_EXIT_USAGE;

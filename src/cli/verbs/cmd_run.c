@@ -115,7 +115,7 @@ static int take_file(const char *option, const char *value, const char **file_p)
     return -1;
 }
 
-static int take(void *arg, int id, const char *value)
+static int run_take(void *arg, int id, const char *value)
 {
     struct run_options *options = arg;
 
@@ -355,7 +355,7 @@ static int run_alone(const struct run_options *options, const char *path, char *
     return MS_EXIT_FAILED;
 }
 
-static int follow(struct run_options *options, const char *path, char **argv, const char *pattern)
+static int run_follow(struct run_options *options, const char *path, char **argv, const char *pattern)
 {
     struct ms_reports outcome = {NULL, 0, false};
     struct ms_ledgers_left left = {0, 0};
@@ -418,7 +418,7 @@ static int begin_node(struct run_options *options)
 int ms_cmd_run(int argc, char **argv)
 {
     struct run_options options = {.error_code = MS_EXIT_LEAKED};
-    int first = ms_cli_parse(argc, argv, true, take, &options), status;
+    int first = ms_cli_parse(argc, argv, true, run_take, &options), status;
     struct patterns patterns = {NULL, NULL};
     char *path = NULL;
 
@@ -442,7 +442,7 @@ int ms_cmd_run(int argc, char **argv)
     if (!status)
         status = clear_way("trace", patterns.trace, options.force);
     if (!status)
-        status = follow(&options, path, argv + first, patterns.report);
+        status = run_follow(&options, path, argv + first, patterns.report);
     free(patterns.report);
     free(patterns.trace);
     free(path);

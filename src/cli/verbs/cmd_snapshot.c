@@ -17,14 +17,14 @@ struct snapshot_options {
     size_t count;
 };
 
-static int take(void *arg, int id, const char *value)
+static int snapshot_take(void *arg, int id, const char *value)
 {
     struct snapshot_options *options = arg;
 
     return ms_cli_take_printing(&options->printing, id, value) ? 0 : -1;
 }
 
-static void note(void *arg, const char *path)
+static void snapshot_note(void *arg, const char *path)
 {
     struct snapshot_options *options = arg;
 
@@ -33,7 +33,8 @@ static void note(void *arg, const char *path)
         options->path = strdup(path);
 }
 
-static int write_report(const struct snapshot_options *options, const struct ms_cli_ledger *ledger, long pid)
+static int snapshot_write_report(const struct snapshot_options *options, const struct ms_cli_ledger *ledger,
+                                 long pid)
 {
     char usual[64];
     const char *output = options->printing.output;
@@ -63,7 +64,7 @@ static int take_snapshot(const struct snapshot_options *options, long pid)
         ms_cli_error("process %ld has ended; memshim recover %s writes its report", pid, options->path);
         status = MS_EXIT_USAGE;
     } else {
-        status = write_report(options, &ledger, pid);
+        status = snapshot_write_report(options, &ledger, pid);
     }
     ms_ledgers_close(&ledger);
     return status;
@@ -72,7 +73,7 @@ static int take_snapshot(const struct snapshot_options *options, long pid)
 int ms_cmd_snapshot(int argc, char **argv)
 {
     struct snapshot_options options = {.path = NULL};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status = MS_EXIT_USAGE;
+    int first = ms_cli_parse(argc, argv, false, snapshot_take, &options), status = MS_EXIT_USAGE;
     long pid;
 
     if (first < 0)
@@ -84,7 +85,7 @@ int ms_cmd_snapshot(int argc, char **argv)
     if (ms_cli_number("process", argv[first], 1, INT_MAX, &pid) < 0)
         return MS_EXIT_USAGE;
     ms_options_load(environ, NULL, NULL);
-    ms_ledgers_anywhere((pid_t)pid, note, &options);
+    ms_ledgers_anywhere((pid_t)pid, snapshot_note, &options);
     if (options.count > 1)
         ms_cli_error("process %ld has %zu ledgers; memshim recover takes one of them by its name", pid,
                      options.count);

@@ -16,7 +16,7 @@ struct summary_options {
     bool all;
 };
 
-static int take(void *arg, int id, const char *value)
+static int summary_take(void *arg, int id, const char *value)
 {
     struct summary_options *options = arg;
 
@@ -127,7 +127,7 @@ static void print_all(FILE *out, char **paths, const struct ms_report *reports, 
     json_decref(rows);
 }
 
-static int print(char **paths, size_t count, const struct summary_options *options)
+static int summary_print(char **paths, size_t count, const struct summary_options *options)
 {
     struct ms_report *reports = ms_many_load(paths, count);
     int status = MS_EXIT_USAGE;
@@ -146,7 +146,7 @@ static int print(char **paths, size_t count, const struct summary_options *optio
 int ms_cmd_summary(int argc, char **argv)
 {
     struct summary_options options = {.top = 10};
-    int first = ms_cli_parse(argc, argv, false, take, &options);
+    int first = ms_cli_parse(argc, argv, false, summary_take, &options);
 
     if (first < 0)
         return ms_cli_parse_status(first);
@@ -154,5 +154,5 @@ int ms_cmd_summary(int argc, char **argv)
         ms_cli_error("no report given; usage: memshim summary [OPTION...] FILE...");
         return MS_EXIT_USAGE;
     }
-    return print(argv + first, (size_t)(argc - first), &options);
+    return summary_print(argv + first, (size_t)(argc - first), &options);
 }

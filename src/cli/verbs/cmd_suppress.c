@@ -14,7 +14,7 @@
 #include "export/names.h"
 #include "report/text/text.h"
 
-static int take(void *arg, int id, const char *value)
+static int suppress_take(void *arg, int id, const char *value)
 {
     ms_cli_take_printing(arg, id, value);
     return 0;
@@ -39,7 +39,7 @@ static void put_template(FILE *out, const char *name)
 
 /* "chain:^alloc$:4 <- ^grow$:9 <- ^main$:20", or "hash:..." if one of them has no name or line; "" if neither
  * can be told. To be freed. */
-static char *line_of(const struct ms_report *report, const json_t *site)
+static char *suppress_line_of(const struct ms_report *report, const json_t *site)
 {
     const json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count = ms_suppress_chain(report, ms_report_int(site, "stack"), frames), i, bytes;
@@ -71,7 +71,7 @@ static void put_leaks(FILE *out, const struct ms_report *report, struct ms_names
     for (size_t i = 0; i < leaks.count; i++) {
         const json_t *site = ms_report_site(report, ms_report_int(leaks.rows[i], "site"));
         size_t known = names->count;
-        char *line = site && ms_report_is_leak(leaks.rows[i]) ? line_of(report, site) : NULL;
+        char *line = site && ms_report_is_leak(leaks.rows[i]) ? suppress_line_of(report, site) : NULL;
 
         if (line && !*line) {
             ms_cli_note("a leak of %s by %s has no stack, and no line can be written for it",
@@ -92,7 +92,7 @@ static void put_leaks(FILE *out, const struct ms_report *report, struct ms_names
 int ms_cmd_suppress(int argc, char **argv)
 {
     struct ms_cli_printing printing = {false, false, NULL};
-    int first = ms_cli_parse(argc, argv, false, take, &printing), status = MS_EXIT_USAGE;
+    int first = ms_cli_parse(argc, argv, false, suppress_take, &printing), status = MS_EXIT_USAGE;
     struct ms_names names = {NULL, NULL, 0, 0, 0};
     struct ms_report *reports;
     FILE *out = NULL;

@@ -38,7 +38,7 @@ static int take_directory(const char *option, const char *value, char *path, con
     return 0;
 }
 
-static int take(void *arg, int id, const char *value)
+static int symbolize_take(void *arg, int id, const char *value)
 {
     struct symbolize_options *options = arg;
 
@@ -67,8 +67,8 @@ static mode_t mode_of(const char *path)
 
 /* Without -o the report is replaced by itself with names, which takes -f: nothing is overwritten without
  * it. */
-static int write_report(const char *path, const struct symbolize_options *options,
-                        const struct ms_report *report)
+static int symbolize_write_report(const char *path, const struct symbolize_options *options,
+                                  const struct ms_report *report)
 {
     FILE *out;
 
@@ -96,7 +96,7 @@ int ms_cmd_symbolize(int argc, char **argv)
     struct symbolize_options options = {0};
     struct ms_symbols_result result;
     struct ms_report report;
-    int first = ms_cli_parse(argc, argv, false, take, &options), status;
+    int first = ms_cli_parse(argc, argv, false, symbolize_take, &options), status;
 
     if (first < 0)
         return ms_cli_parse_status(first);
@@ -113,7 +113,7 @@ int ms_cmd_symbolize(int argc, char **argv)
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
     ms_cli_note_dangling(argv[first], &report, &result.astray);
     ms_report_tell(&report, NULL);
-    status = write_report(argv[first], &options, &report);
+    status = symbolize_write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)
         ms_cli_note("%zu frames had no name; %zu have one now, %zu with file and line", result.frames,
                     result.resolved, result.lines);

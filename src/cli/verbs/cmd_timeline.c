@@ -24,7 +24,7 @@ struct scale {
     size_t columns;
 };
 
-static int take(void *arg, int id, const char *value)
+static int timeline_take(void *arg, int id, const char *value)
 {
     struct timeline_options *options = arg;
 
@@ -33,7 +33,7 @@ static int take(void *arg, int id, const char *value)
     return ms_cli_number("--top", value, 0, 1000000, &options->top);
 }
 
-static int open_view(const struct ms_report *report, const void *options, void *view_p)
+static int timeline_open_view(const struct ms_report *report, const void *options, void *view_p)
 {
     const struct ms_report **view = view_p;
 
@@ -42,12 +42,12 @@ static int open_view(const struct ms_report *report, const void *options, void *
     return 0;
 }
 
-static void close_view(void *view)
+static void timeline_close_view(void *view)
 {
     (void)view;
 }
 
-static void sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
+static void timeline_sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct ms_report *report = *(const struct ms_report *const *)arg;
     const json_t *device;
@@ -100,8 +100,8 @@ static void put_bar(FILE *out, json_int_t value, json_int_t most)
 
 /* The most of each column. A stretch of the timeline that is longer than a column fills those that it
  * covers. */
-static json_int_t fill(const struct scale *scale, const json_t *times, const json_t *values,
-                       json_int_t *columns)
+static json_int_t timeline_fill(const struct scale *scale, const json_t *times, const json_t *values,
+                                json_int_t *columns)
 {
     json_int_t most = 0;
     const json_t *time;
@@ -121,7 +121,7 @@ static json_int_t fill(const struct scale *scale, const json_t *times, const jso
     return most;
 }
 
-static void put_label(FILE *out, const char *label)
+static void timeline_put_label(FILE *out, const char *label)
 {
     fputs("  ", out);
     fprintf(out, "%*s", (int)(LABEL - 2 - ms_text_cut(out, label, LABEL - 3)), "");
@@ -130,18 +130,19 @@ static void put_label(FILE *out, const char *label)
 static void print_series(FILE *out, const struct scale *scale, const json_t *times, const json_t *series,
                          const char *key, const char *colour)
 {
-    json_int_t columns[COLUMNS_MAX], most = fill(scale, times, ms_report_array(series, key), columns);
+    json_int_t columns[COLUMNS_MAX],
+        most = timeline_fill(scale, times, ms_report_array(series, key), columns);
     bool bold = ms_text_bold(out);
 
-    put_label(out, ms_text_word(key));
+    timeline_put_label(out, ms_text_word(key));
     fputs(bold ? colour : "", out);
     for (size_t c = 0; c < scale->columns; c++)
         put_bar(out, columns[c], most);
     fprintf(out, "%s  %s\n", bold ? "\033[0m" : "", ms_text_size(most).text);
 }
 
-static void print_device(FILE *out, const struct ms_report *report, const struct scale *scale,
-                         const json_t *series)
+static void timeline_print_device(FILE *out, const struct ms_report *report, const struct scale *scale,
+                                  const json_t *series)
 {
     size_t row = ms_report_device_of(report, series);
     const json_t *device =
@@ -165,7 +166,7 @@ static void print_axis(FILE *out, const struct scale *scale)
     struct ms_text_number end = ms_text_duration(scale->end_ns), middle = ms_text_duration(scale->end_ns / 2);
     size_t half = scale->columns / 2, lengths = strlen(middle.text) + strlen(end.text);
 
-    put_label(out, "");
+    timeline_put_label(out, "");
     fprintf(out, "%-*s%s%*s%s\n", (int)half, "0", middle.text,
             (int)(scale->columns - half > lengths ? scale->columns - half - lengths : 1), "", end.text);
 }
@@ -183,12 +184,12 @@ static void print_oom(FILE *out, const struct ms_report *report, const struct sc
     marks[scale->columns] = '\0';
     json_array_foreach (ooms, i, oom)
         marks[column_of(scale, ms_report_int(oom, "t_ns"))] = '!';
-    put_label(out, "no memory");
+    timeline_put_label(out, "no memory");
     fprintf(out, "%s%s%s  %zu time%s\n", bold ? "\033[31m" : "", marks, bold ? "\033[0m" : "",
             json_array_size(ooms), json_array_size(ooms) == 1 ? "" : "s");
 }
 
-static json_int_t peak_of(const json_t *phase)
+static json_int_t timeline_peak_of(const json_t *phase)
 {
     const json_t *device;
     json_int_t most = 0;
@@ -202,10 +203,10 @@ static json_int_t peak_of(const json_t *phase)
     return most;
 }
 
-static int by_peak(const void *a, const void *b)
+static int timeline_by_peak(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    json_int_t left = peak_of(x), right = peak_of(y);
+    json_int_t left = timeline_peak_of(x), right = timeline_peak_of(y);
 
     return left > right   ? -1
            : left < right ? 1
@@ -218,10 +219,10 @@ static void print_phase(FILE *out, const json_t *phase, const struct scale *scal
     size_t from = column_of(scale, ms_report_int(phase, "first_ns")),
            to = column_of(scale, ms_report_int(phase, "last_ns"));
 
-    put_label(out, ms_report_text(phase, "name"));
+    timeline_put_label(out, ms_report_text(phase, "name"));
     for (size_t c = 0; c < scale->columns; c++)
         fputc(c < from || c > to ? ' ' : '=', out);
-    fprintf(out, "  %s\n", ms_text_size(peak_of(phase)).text);
+    fprintf(out, "  %s\n", ms_text_size(timeline_peak_of(phase)).text);
 }
 
 static void print_phases(FILE *out, const struct ms_report *report, const struct scale *scale, size_t top)
@@ -236,7 +237,7 @@ static void print_phases(FILE *out, const struct ms_report *report, const struct
     }
     json_array_foreach (phases, i, phase)
         order[i] = phase;
-    qsort(order, count, sizeof(*order), by_peak);
+    qsort(order, count, sizeof(*order), timeline_by_peak);
     fputs("phases, each from its first beginning to its latest event, and its largest peak\n", out);
     for (i = 0; i < count && i < top; i++)
         print_phase(out, order[i], scale);
@@ -245,7 +246,7 @@ static void print_phases(FILE *out, const struct ms_report *report, const struct
     free(order);
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *view, const void *more)
+static void timeline_print_text(FILE *out, const struct ms_report *report, const void *view, const void *more)
 {
     const struct timeline_options *options = more;
     size_t width = ms_text_width(out);
@@ -255,7 +256,7 @@ static void print_text(FILE *out, const struct ms_report *report, const void *vi
 
     (void)view;
     json_array_foreach (ms_report_array(json_object_get(report->root, "timeline"), "devices"), i, series) {
-        print_device(out, report, at, series);
+        timeline_print_device(out, report, at, series);
         told++;
     }
     if (!told) {
@@ -271,13 +272,13 @@ int ms_cmd_timeline(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {
         .view_bytes = sizeof(const struct ms_report *),
-        .open = open_view,
-        .close = close_view,
-        .figures = sum_up,
+        .open = timeline_open_view,
+        .close = timeline_close_view,
+        .figures = timeline_sum_up,
         .columns = {{"peak", MS_FIGURE_PEAK}, {"allocated", MS_FIGURE_BYTES}, {"no memory", MS_FIGURE_COUNT}},
         .after_path = ":\n",
-        .text = print_text};
+        .text = timeline_print_text};
     struct timeline_options options = {.top = 10};
 
-    return ms_many_run(argc, argv, take, &options.printing, &verb, &options);
+    return ms_many_run(argc, argv, timeline_take, &options.printing, &verb, &options);
 }

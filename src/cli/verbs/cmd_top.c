@@ -33,7 +33,7 @@ static int take_order(const char *value, enum ms_top_order *order_p)
     return -1;
 }
 
-static int take(void *arg, int id, const char *value)
+static int top_take(void *arg, int id, const char *value)
 {
     struct top_options *options = arg;
 
@@ -79,7 +79,7 @@ static pid_t *take_pids(char **words, size_t word_count)
     return pids;
 }
 
-static int64_t now_ms(void)
+static int64_t top_now_ms(void)
 {
     struct timespec now;
 
@@ -118,7 +118,7 @@ static void put_lines(const struct ms_top *top, bool head)
 }
 
 /* 0, or -1: nobody reads it any more. */
-static int put(const struct top_options *options, const struct ms_top *top, bool head)
+static int top_put(const struct top_options *options, const struct ms_top *top, bool head)
 {
     json_t *json = options->json ? ms_top_json(top) : NULL;
 
@@ -132,13 +132,13 @@ static int put(const struct top_options *options, const struct ms_top *top, bool
     return fflush(stdout) == 0 ? 0 : -1;
 }
 
-static int print(const struct top_options *options, const struct ms_top_watch *watch)
+static int top_print(const struct top_options *options, const struct ms_top_watch *watch)
 {
     struct ms_top before = {0};
     int status = 0;
 
     for (long i = 0; status == 0 && (!options->count || i < options->count); i++) {
-        int64_t begun_ms = now_ms();
+        int64_t begun_ms = top_now_ms();
         struct ms_top top;
 
         ms_top_sample(watch->pids, watch->pid_count, &before, &top);
@@ -149,9 +149,9 @@ static int print(const struct top_options *options, const struct ms_top_watch *w
             break;
         }
         ms_top_sort(&top, options->order);
-        status = put(options, &top, i == 0);
+        status = top_put(options, &top, i == 0);
         if (i + 1 != options->count)
-            rest(ms_top_rest_ms(watch->interval_ms, now_ms() - begun_ms));
+            rest(ms_top_rest_ms(watch->interval_ms, top_now_ms() - begun_ms));
     }
     ms_top_release(&before);
     if (status < 0)
@@ -162,7 +162,7 @@ static int print(const struct top_options *options, const struct ms_top_watch *w
 int ms_cmd_top(int argc, char **argv)
 {
     struct top_options options = {.delay_s = 1};
-    int first = ms_cli_parse(argc, argv, false, take, &options), status = -1;
+    int first = ms_cli_parse(argc, argv, false, top_take, &options), status = -1;
     struct ms_top_watch watch;
     pid_t *pids;
 
@@ -176,7 +176,7 @@ int ms_cmd_top(int argc, char **argv)
     if (!options.lines && !options.json && !options.count && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         status = ms_top_screen(&watch);
     if (status < 0)
-        status = print(&options, &watch);
+        status = top_print(&options, &watch);
     free(pids);
     return status;
 }

@@ -21,7 +21,7 @@ struct view {
     bool *shown; /* by node */
 };
 
-static int take(void *arg, int id, const char *value)
+static int tree_take(void *arg, int id, const char *value)
 {
     struct tree_options *options = arg;
     int taken = ms_cli_take_stacks(&options->stacks, id, value);
@@ -31,7 +31,7 @@ static int take(void *arg, int id, const char *value)
     return ms_cli_number("--top", value, 1, 1000000, &options->top);
 }
 
-static void close_view(void *arg)
+static void tree_close_view(void *arg)
 {
     struct view *view = arg;
 
@@ -40,7 +40,7 @@ static void close_view(void *arg)
     ms_model_close(&view->model);
 }
 
-static int open_view(const struct ms_report *report, const void *arg, void *view_p)
+static int tree_open_view(const struct ms_report *report, const void *arg, void *view_p)
 {
     const struct tree_options *options = arg;
     struct view *view = view_p;
@@ -50,13 +50,13 @@ static int open_view(const struct ms_report *report, const void *arg, void *view
         ms_tree_open(&view->tree, &view->model, options->stacks.value, options->stacks.inverted) < 0 ||
         !(view->shown = calloc(view->tree.node_count, sizeof(*view->shown))) ||
         ms_tree_heaviest(&view->tree, (size_t)options->top + 1, view->shown) < 0) {
-        close_view(view);
+        tree_close_view(view);
         return -1;
     }
     return 0;
 }
 
-static void sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
+static void tree_sum_up(const void *arg, json_int_t figures[MS_MANY_FIGURES])
 {
     const struct view *view = arg;
 
@@ -101,8 +101,8 @@ static json_t *nodes_json(const struct view *view)
     return rows;
 }
 
-static json_t *report_json(const char *path, const struct ms_report *report, const void *arg,
-                           const void *more)
+static json_t *tree_report_json(const char *path, const struct ms_report *report, const void *arg,
+                                const void *more)
 {
     const struct tree_options *options = more;
     const struct view *view = arg;
@@ -168,7 +168,7 @@ static void print_node(FILE *out, const struct view *view, uint32_t node, const 
     fputs(bold ? "\033[0m\n" : "\n", out);
 }
 
-static void print_text(FILE *out, const struct ms_report *report, const void *arg, const void *more)
+static void tree_print_text(FILE *out, const struct ms_report *report, const void *arg, const void *more)
 {
     const struct tree_options *options = more;
     const struct view *view = arg;
@@ -194,14 +194,14 @@ static void print_text(FILE *out, const struct ms_report *report, const void *ar
 int ms_cmd_tree(int argc, char **argv)
 {
     static const struct ms_many_verb verb = {.view_bytes = sizeof(struct view),
-                                             .open = open_view,
-                                             .close = close_view,
-                                             .figures = sum_up,
-                                             .json = report_json,
+                                             .open = tree_open_view,
+                                             .close = tree_close_view,
+                                             .figures = tree_sum_up,
+                                             .json = tree_report_json,
                                              .columns = {{"stacks", MS_FIGURE_COUNT}},
                                              .after_path = ":\n",
-                                             .text = print_text};
+                                             .text = tree_print_text};
     struct tree_options options = {.top = 60, .stacks = {.value = MS_VALUE_PEAK}};
 
-    return ms_many_run(argc, argv, take, &options.stacks.printing, &verb, &options);
+    return ms_many_run(argc, argv, tree_take, &options.stacks.printing, &verb, &options);
 }

@@ -14,7 +14,7 @@ struct listener {
     size_t count;
 };
 
-static int take(void *arg, int id, const char *value)
+static int validate_take(void *arg, int id, const char *value)
 {
     (void)value;
     if (id == 's')
@@ -55,7 +55,7 @@ static int validate(const char *path)
 int ms_cmd_validate(int argc, char **argv)
 {
     bool print_schema = false;
-    int first = ms_cli_parse(argc, argv, false, take, &print_schema), status = MS_EXIT_OK, one, i;
+    int first = ms_cli_parse(argc, argv, false, validate_take, &print_schema), status = MS_EXIT_OK, one, i;
 
     if (first < 0)
         return ms_cli_parse_status(first);

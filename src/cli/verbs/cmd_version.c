@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-static int take(void *arg, int id, const char *value)
+static int version_take(void *arg, int id, const char *value)
 {
     (void)value;
     *(bool *)arg = id == 'j';
@@ -15,7 +15,7 @@ static int take(void *arg, int id, const char *value)
 int ms_cmd_version(int argc, char **argv)
 {
     bool json = false;
-    int first = ms_cli_parse(argc, argv, false, take, &json);
+    int first = ms_cli_parse(argc, argv, false, version_take, &json);
 
     if (first < 0)
         return ms_cli_parse_status(first);

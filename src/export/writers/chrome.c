@@ -24,8 +24,8 @@ struct chrome {
 };
 
 /* The beginning of an event, up to where its arguments go. `id` < 0: none. */
-static void begin(struct chrome *chrome, const char *phase, const char *category, const char *name,
-                  json_int_t ns, json_int_t id)
+static void chrome_begin(struct chrome *chrome, const char *phase, const char *category, const char *name,
+                         json_int_t ns, json_int_t id)
 {
     ms_json_put_member(chrome->out, chrome->told++ ? ",\n{" : "\n{", "name", name);
     ms_json_put_member(chrome->out, ",", "cat", category);
@@ -44,7 +44,7 @@ static void number(struct chrome *chrome, const char *before, const char *key, j
     fprintf(chrome->out, ":%" JSON_INTEGER_FORMAT, value);
 }
 
-static void end(struct chrome *chrome)
+static void chrome_end(struct chrome *chrome)
 {
     fputs("}}", chrome->out);
 }
@@ -64,9 +64,9 @@ static void put_process(struct chrome *chrome, const json_t *run)
                  ms_report_int(run, "rank"));
     else
         snprintf(name, sizeof(name), "%.400s", slash ? slash + 1 : exe);
-    begin(chrome, "M", "__metadata", "process_name", 0, -1);
+    chrome_begin(chrome, "M", "__metadata", "process_name", 0, -1);
     ms_json_put_member(chrome->out, ",\"args\":{", "name", name);
-    end(chrome);
+    chrome_end(chrome);
 }
 
 static void device_name(char *text, size_t bytes, const char *api, json_int_t index)
@@ -77,11 +77,11 @@ static void device_name(char *text, size_t bytes, const char *api, json_int_t in
 static void put_counter(struct chrome *chrome, const char *name, json_int_t ns, json_int_t live,
                         json_int_t reserved, json_int_t pending)
 {
-    begin(chrome, "C", "memory", name, ns, -1);
+    chrome_begin(chrome, "C", "memory", name, ns, -1);
     number(chrome, ",\"args\":{", "live", live);
     number(chrome, ",", "reserved", reserved);
     number(chrome, ",", "limbo", pending);
-    end(chrome);
+    chrome_end(chrome);
 }
 
 /* One device of the timeline; a stretch's most stands at its beginning. */
@@ -124,7 +124,7 @@ static void put_phase(struct chrome *chrome, const json_t *phase, json_int_t id)
     const json_t *device;
     size_t i;
 
-    begin(chrome, ms_report_int(phase, "count") ? "b" : "n", "phase", *name ? name : "?", first, id);
+    chrome_begin(chrome, ms_report_int(phase, "count") ? "b" : "n", "phase", *name ? name : "?", first, id);
     number(chrome, ",\"args\":{", "count", ms_report_int(phase, "count"));
     number(chrome, ",", "marks", ms_report_int(phase, "marks"));
     number(chrome, ",", "open_ns", ms_report_int(phase, "total_ns"));
@@ -137,17 +137,17 @@ static void put_phase(struct chrome *chrome, const json_t *phase, json_int_t id)
                  ms_report_int(device, "device"));
         number(chrome, ",", key, ms_report_int(json_object_get(device, "peak_bytes"), "max"));
     }
-    end(chrome);
+    chrome_end(chrome);
     if (!ms_report_int(phase, "count"))
         return;
-    begin(chrome, "e", "phase", *name ? name : "?", last > first ? last : first, id);
+    chrome_begin(chrome, "e", "phase", *name ? name : "?", last > first ? last : first, id);
     fputs(",\"args\":{", chrome->out);
-    end(chrome);
+    chrome_end(chrome);
 }
 
 static void put_oom(struct chrome *chrome, const json_t *oom)
 {
-    begin(chrome, "i", "oom", "out of memory", after_start(ms_report_int(oom, "t_ns")), -1);
+    chrome_begin(chrome, "i", "oom", "out of memory", after_start(ms_report_int(oom, "t_ns")), -1);
     fputs(",\"s\":\"p\"", chrome->out);
     ms_json_put_member(chrome->out, ",\"args\":{", "api", ms_report_text(oom, "api"));
     ms_json_put_member(chrome->out, ",", "kind", ms_report_text(oom, "kind"));
@@ -156,11 +156,11 @@ static void put_oom(struct chrome *chrome, const json_t *oom)
     number(chrome, ",", "live", ms_report_int(oom, "live"));
     number(chrome, ",", "reserved", ms_report_int(oom, "reserved"));
     number(chrome, ",", "largest_free", ms_report_int(oom, "largest_free"));
-    end(chrome);
+    chrome_end(chrome);
 }
 
 /* The stacks of events: a node of the tree is a frame, called from its parent. Node 0 is none. */
-static void put_frames(struct chrome *chrome)
+static void chrome_put_frames(struct chrome *chrome)
 {
     char number[24];
 
@@ -179,7 +179,7 @@ static void put_frames(struct chrome *chrome)
 }
 
 /* The names of a stack's frames from the innermost on, for viewers that do not know stackFrames. */
-static void put_stack(struct chrome *chrome, uint32_t leaf)
+static void chrome_put_stack(struct chrome *chrome, uint32_t leaf)
 {
     char *text = NULL;
     size_t bytes;
@@ -200,8 +200,8 @@ static void put_event(struct chrome *chrome, const struct ms_event *event)
     uint32_t leaf = event->free || event->site == SIZE_MAX ? 0 : chrome->leaves[event->site];
     char address[24];
 
-    begin(chrome, event->free ? "e" : "b", "block", ms_text_size((json_int_t)event->bytes).text, event->ns,
-          (json_int_t)(event->id & INT64_MAX));
+    chrome_begin(chrome, event->free ? "e" : "b", "block", ms_text_size((json_int_t)event->bytes).text,
+                 event->ns, (json_int_t)(event->id & INT64_MAX));
     if (leaf)
         fprintf(chrome->out, ",\"sf\":\"%" PRIu32 "\"", leaf);
     fputs(",\"args\":{", chrome->out);
@@ -213,9 +213,9 @@ static void put_event(struct chrome *chrome, const struct ms_event *event)
             ms_json_put_member(chrome->out, ",", "address", address);
         }
         if (leaf)
-            put_stack(chrome, leaf);
+            chrome_put_stack(chrome, leaf);
     }
-    end(chrome);
+    chrome_end(chrome);
 }
 
 /* What the program asked for and had live, after each event. */
@@ -233,9 +233,9 @@ static void put_requested(struct chrome *chrome, const struct ms_events *events,
         if (events->device[event->stream] != device)
             continue;
         *live = ms_report_sum(*live, event->free ? -(json_int_t)event->bytes : (json_int_t)event->bytes);
-        begin(chrome, "C", "memory", name, event->ns, -1);
+        chrome_begin(chrome, "C", "memory", name, event->ns, -1);
         number(chrome, ",\"args\":{", "requested", *live);
-        end(chrome);
+        chrome_end(chrome);
     }
 }
 
@@ -275,7 +275,7 @@ int ms_export_chrome(FILE *out, const struct ms_export *job)
     }
     fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"tool\":\"memshim " PACKAGE_VERSION "\"}", out);
     if (job->events)
-        put_frames(&chrome);
+        chrome_put_frames(&chrome);
     fputs(",\"traceEvents\":[", out);
     put_process(&chrome, run);
     put_timeline(&chrome);

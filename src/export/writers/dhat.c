@@ -29,7 +29,7 @@ static json_int_t blocks_of(const struct ms_model_site *site, json_int_t bytes)
     return blocks < 1 ? 1 : blocks > (double)count ? count : (json_int_t)blocks;
 }
 
-static void put_site(FILE *out, const struct ms_model *model, const struct ms_model_site *site)
+static void dhat_put_site(FILE *out, const struct ms_model *model, const struct ms_model_site *site)
 {
     json_int_t most = positive(ms_report_int(site->json, "max_bytes")), peak = site->values[MS_VALUE_PEAK];
 
@@ -48,7 +48,7 @@ static void put_site(FILE *out, const struct ms_model *model, const struct ms_mo
 }
 
 /* "0xADDRESS: function (file:line)", as valgrind spells it; a name alone where no more is known. */
-static void put_frame(FILE *out, const struct ms_model_frame *frame)
+static void dhat_put_frame(FILE *out, const struct ms_model_frame *frame)
 {
     char *text = NULL;
     size_t bytes;
@@ -104,12 +104,12 @@ int ms_export_dhat(FILE *out, const struct ms_export *job)
             begin > 0 && end > begin ? end - begin : 0);
     for (size_t i = 0; i < model->site_count; i++) {
         fputs(i ? ",\n" : "\n", out);
-        put_site(out, model, &model->sites[i]);
+        dhat_put_site(out, model, &model->sites[i]);
     }
     fputs("],\"ftbl\":[\"[root]\"", out);
     for (size_t i = 0; i < model->frame_count; i++) {
         fputs(",\n", out);
-        put_frame(out, &model->frames[i]);
+        dhat_put_frame(out, &model->frames[i]);
     }
     fputs("]}\n", out);
     return 0;

@@ -95,7 +95,7 @@ static void put_stacks(struct firefox *firefox)
     fputs("]},\n", out);
 }
 
-static void put_frames(struct firefox *firefox)
+static void firefox_put_frames(struct firefox *firefox)
 {
     size_t count = firefox->tree.node_count - 1;
     FILE *out = firefox->out;
@@ -174,7 +174,7 @@ static void put_shared(struct firefox *firefox)
 
     fputs("\"shared\":{", firefox->out);
     put_stacks(firefox);
-    put_frames(firefox);
+    firefox_put_frames(firefox);
     put_functions(firefox, &files);
     put_sources(firefox, &files);
     fputs("\"stringArray\":[", firefox->out);

@@ -66,7 +66,7 @@ static void put_value(FILE *out, const char *text)
     }
 }
 
-static void put_label(FILE *out, const char *name, const char *text)
+static void metrics_put_label(FILE *out, const char *name, const char *text)
 {
     fprintf(out, ",%s=\"", name);
     put_value(out, text);
@@ -113,7 +113,7 @@ static char *labels_of(const char *const names[], const char *const texts[], siz
     if (!out)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        put_label(out, names[i], texts[i]);
+        metrics_put_label(out, names[i], texts[i]);
     if (fclose(out) == 0)
         return labels;
     free(labels);
@@ -307,11 +307,11 @@ static char *process_labels(const struct ms_report *report)
     if (!out)
         return NULL;
     fprintf(out, "pid=\"%" JSON_INTEGER_FORMAT "\"", ms_report_int(run, "pid"));
-    put_label(out, "host", ms_report_text(run, "host"));
+    metrics_put_label(out, "host", ms_report_text(run, "host"));
     if (json_object_get(run, "rank"))
         fprintf(out, ",rank=\"%" JSON_INTEGER_FORMAT "\"", ms_report_int(run, "rank"));
     if (*ms_report_text(run, "job_id"))
-        put_label(out, "job", ms_report_text(run, "job_id"));
+        metrics_put_label(out, "job", ms_report_text(run, "job_id"));
     if (fclose(out) == 0)
         return labels;
     free(labels);

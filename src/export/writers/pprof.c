@@ -83,7 +83,7 @@ static void put_type(struct writer *writer, unsigned field, const char *type, co
     ms_wire_message(&writer->profile, field, &writer->message);
 }
 
-static void put_label(struct writer *writer, const char *key, const char *text)
+static void pprof_put_label(struct writer *writer, const char *key, const char *text)
 {
     if (!*text)
         return;
@@ -103,10 +103,10 @@ static void put_sample(struct writer *writer, const struct ms_model_site *site)
         ms_wire_varint(&writer->packed, types[i].value < MS_VALUES ? (uint64_t)site->values[types[i].value]
                                                                    : (uint64_t)(live > 0 ? live : 0));
     ms_wire_message(&writer->message, SAMPLE_VALUES, &writer->packed);
-    put_label(writer, "place", site->place);
-    put_label(writer, "kind", ms_report_text(site->json, "kind"));
-    put_label(writer, "owner", ms_report_text(site->json, "owner"));
-    put_label(writer, "site", ms_report_text(site->json, "hash"));
+    pprof_put_label(writer, "place", site->place);
+    pprof_put_label(writer, "kind", ms_report_text(site->json, "kind"));
+    pprof_put_label(writer, "owner", ms_report_text(site->json, "owner"));
+    pprof_put_label(writer, "site", ms_report_text(site->json, "hash"));
     ms_wire_message(&writer->profile, PROFILE_SAMPLE, &writer->message);
 }
 
@@ -134,7 +134,7 @@ static uint64_t mapping(struct writer *writer, const json_t *module)
 }
 
 /* Each frame is a location and a function of the same number. */
-static void put_frame(struct writer *writer, size_t i)
+static void pprof_put_frame(struct writer *writer, size_t i)
 {
     const struct ms_model_frame *frame = &writer->model->frames[i];
     uint64_t map = mapping(writer, frame->module), name = string(writer, frame->name);
@@ -183,7 +183,7 @@ int ms_export_pprof(FILE *out, const struct ms_export *job)
     for (size_t i = 0; i < job->model->site_count; i++)
         put_sample(&writer, &job->model->sites[i]);
     for (size_t i = 0; i < job->model->frame_count; i++)
-        put_frame(&writer, i);
+        pprof_put_frame(&writer, i);
     for (size_t i = 0; i < writer.strings.count; i++)
         ms_wire_field(&writer.profile, PROFILE_STRING, writer.strings.texts[i],
                       strlen(writer.strings.texts[i]));

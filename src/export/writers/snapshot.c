@@ -62,7 +62,7 @@ static void put_key(struct snapshot *snapshot, enum key key)
     snapshot->kept[key] = true;
 }
 
-static void put_number(struct snapshot *snapshot, enum key key, uint64_t value)
+static void snapshot_put_number(struct snapshot *snapshot, enum key key, uint64_t value)
 {
     put_key(snapshot, key);
     ms_pickle_number(snapshot->out, (int64_t)(value & INT64_MAX));
@@ -74,7 +74,7 @@ static void put_text(struct snapshot *snapshot, enum key key, const char *text)
     ms_pickle_text(snapshot->out, text);
 }
 
-static void put_frame(struct snapshot *snapshot, uint32_t number)
+static void snapshot_put_frame(struct snapshot *snapshot, uint32_t number)
 {
     const struct ms_model_frame *frame = &snapshot->model->frames[number];
 
@@ -85,14 +85,14 @@ static void put_frame(struct snapshot *snapshot, uint32_t number)
     ms_pickle_dict(snapshot->out);
     put_text(snapshot, NAME, frame->name);
     put_text(snapshot, FILENAME, *frame->file ? frame->file : "??");
-    put_number(snapshot, LINE, (uint64_t)frame->line);
+    snapshot_put_number(snapshot, LINE, (uint64_t)frame->line);
     ms_pickle_dict_end(snapshot->out);
     ms_pickle_keep(snapshot->out, (uint32_t)KEYS + number);
     snapshot->frame_kept[number] = true;
 }
 
 /* Innermost first. The first of a site's own frames is the device, which has a place of its own here. */
-static void put_frames(struct snapshot *snapshot, size_t site)
+static void snapshot_put_frames(struct snapshot *snapshot, size_t site)
 {
     const struct ms_model *model = snapshot->model;
     uint32_t number = (uint32_t)(KEYS + model->frame_count + site);
@@ -106,7 +106,7 @@ static void put_frames(struct snapshot *snapshot, size_t site)
     list = ms_pickle_list(snapshot->out);
     for (size_t k = site == SIZE_MAX ? 1 : model->sites[site].depth; k > 1; k--) {
         ms_pickle_next(snapshot->out, &list);
-        put_frame(snapshot, model->path[model->sites[site].first + k - 1]);
+        snapshot_put_frame(snapshot, model->path[model->sites[site].first + k - 1]);
     }
     ms_pickle_list_end(snapshot->out);
     if (site == SIZE_MAX)
@@ -122,11 +122,11 @@ static void put_block(struct snapshot *snapshot, const struct ms_map_block *bloc
                                          [MS_BLOCK_FREE] = "inactive"};
 
     ms_pickle_dict(snapshot->out);
-    put_number(snapshot, ADDRESS, block->address);
-    put_number(snapshot, SIZE, block->bytes);
-    put_number(snapshot, REQUESTED_SIZE, block->requested);
+    snapshot_put_number(snapshot, ADDRESS, block->address);
+    snapshot_put_number(snapshot, SIZE, block->bytes);
+    snapshot_put_number(snapshot, REQUESTED_SIZE, block->requested);
     put_text(snapshot, STATE, states[block->state]);
-    put_frames(snapshot, block->state == MS_BLOCK_LIVE ? block->site : SIZE_MAX);
+    snapshot_put_frames(snapshot, block->state == MS_BLOCK_LIVE ? block->site : SIZE_MAX);
     ms_pickle_dict_end(snapshot->out);
 }
 
@@ -150,9 +150,9 @@ static void put_sums(struct snapshot *snapshot, const struct ms_map_segment *seg
         pending += block->state == MS_BLOCK_PENDING ? block->bytes : 0;
         requested += block->requested;
     }
-    put_number(snapshot, ALLOCATED_SIZE, live);
-    put_number(snapshot, ACTIVE_SIZE, live + pending);
-    put_number(snapshot, REQUESTED_SIZE, requested);
+    snapshot_put_number(snapshot, ALLOCATED_SIZE, live);
+    snapshot_put_number(snapshot, ACTIVE_SIZE, live + pending);
+    snapshot_put_number(snapshot, REQUESTED_SIZE, requested);
 }
 
 static void put_segment(struct snapshot *snapshot, const struct ms_map_segment *segment)
@@ -160,17 +160,17 @@ static void put_segment(struct snapshot *snapshot, const struct ms_map_segment *
     struct ms_pickle_list list;
 
     ms_pickle_dict(snapshot->out);
-    put_number(snapshot, DEVICE, segment->device);
-    put_number(snapshot, ADDRESS, segment->address);
-    put_number(snapshot, TOTAL_SIZE, segment->bytes);
+    snapshot_put_number(snapshot, DEVICE, segment->device);
+    snapshot_put_number(snapshot, ADDRESS, segment->address);
+    snapshot_put_number(snapshot, TOTAL_SIZE, segment->bytes);
     put_sums(snapshot, segment);
-    put_number(snapshot, STREAM, stream_of(snapshot->map, segment));
+    snapshot_put_number(snapshot, STREAM, stream_of(snapshot->map, segment));
     put_text(snapshot, SEGMENT_TYPE, !strcmp(segment->tier, "run") ? "small" : "large");
     put_key(snapshot, POOL_ID);
     ms_pickle_pair(snapshot->out);
     put_key(snapshot, EXPANDABLE);
     ms_pickle_flag(snapshot->out, false);
-    put_frames(snapshot, SIZE_MAX);
+    snapshot_put_frames(snapshot, SIZE_MAX);
     put_key(snapshot, BLOCKS);
     list = ms_pickle_list(snapshot->out);
     for (size_t i = segment->first; i < segment->first + segment->count; i++) {
@@ -188,13 +188,13 @@ static void put_entry(struct snapshot *snapshot, struct ms_pickle_list *list, co
     ms_pickle_dict(snapshot->out);
     put_text(snapshot, ACTION, action);
     if (event->kind == MS_MAP_OOM)
-        put_number(snapshot, DEVICE_FREE, event->left);
+        snapshot_put_number(snapshot, DEVICE_FREE, event->left);
     else
-        put_number(snapshot, ADDR, event->address);
-    put_number(snapshot, SIZE, event->bytes);
-    put_number(snapshot, STREAM, event->stream);
-    put_number(snapshot, TIME_US, (uint64_t)(snapshot->start_us + event->ns / 1000));
-    put_frames(snapshot, event->site);
+        snapshot_put_number(snapshot, ADDR, event->address);
+    snapshot_put_number(snapshot, SIZE, event->bytes);
+    snapshot_put_number(snapshot, STREAM, event->stream);
+    snapshot_put_number(snapshot, TIME_US, (uint64_t)(snapshot->start_us + event->ns / 1000));
+    snapshot_put_frames(snapshot, event->site);
     ms_pickle_dict_end(snapshot->out);
 }
 

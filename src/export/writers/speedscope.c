@@ -9,7 +9,7 @@
 #include "export/export.h"
 #include "export/json_text.h"
 
-static void put_frames(FILE *out, const struct ms_model *model)
+static void speedscope_put_frames(FILE *out, const struct ms_model *model)
 {
     for (size_t i = 0; i < model->frame_count; i++) {
         const struct ms_model_frame *frame = &model->frames[i];
@@ -70,7 +70,7 @@ int ms_export_speedscope(FILE *out, const struct ms_export *job)
           out);
     ms_json_put_member(out, "", "name", ms_report_text(run, "exe"));
     fprintf(out, ",\"activeProfileIndex\":%d,\"shared\":{\"frames\":[", (int)job->value);
-    put_frames(out, job->model);
+    speedscope_put_frames(out, job->model);
     fputs("]},\n\"profiles\":[", out);
     for (unsigned value = 0; value < MS_VALUES; value++) {
         fputs(value ? ",\n" : "\n", out);

@@ -55,8 +55,8 @@ static const json_t *own_line(const struct ms_model *model, const struct ms_mode
     return ms_fold_own(model->report, ms_report_int(site->json, "stack"), &inferred);
 }
 
-static const char *text_of(const struct ms_model *model, const struct ms_model_site *site,
-                           const struct column *column)
+static const char *table_text_of(const struct ms_model *model, const struct ms_model_site *site,
+                                 const struct column *column)
 {
     switch (column->from) {
     case LEAF:
@@ -70,13 +70,13 @@ static const char *text_of(const struct ms_model *model, const struct ms_model_s
     }
 }
 
-static bool is_number(const struct column *column)
+static bool table_is_number(const struct column *column)
 {
     return column->from == NUMBER || column->from == VALUE || column->from == LEAF_LINE;
 }
 
-static json_int_t number_of(const struct ms_model *model, const struct ms_model_site *site,
-                            const struct column *column)
+static json_int_t table_number_of(const struct ms_model *model, const struct ms_model_site *site,
+                                  const struct column *column)
 {
     if (column->from == VALUE)
         return site->values[column->value];
@@ -116,7 +116,7 @@ static void put_field(FILE *out, const char *text)
 }
 
 /* Names are clean; what they begin with counts for the first alone. */
-static void put_stack(FILE *out, const struct ms_model *model, const struct ms_model_site *site)
+static void table_put_stack(FILE *out, const struct ms_model *model, const struct ms_model_site *site)
 {
     fputc('"', out);
     for (size_t k = 1; k + 1 < site->depth; k++) {
@@ -144,12 +144,12 @@ int ms_export_csv(FILE *out, const struct ms_export *job)
             const struct column *column = &columns[c];
 
             fputs(c ? "," : "", out);
-            if (is_number(column))
-                fprintf(out, "%" JSON_INTEGER_FORMAT, number_of(model, &model->sites[i], column));
+            if (table_is_number(column))
+                fprintf(out, "%" JSON_INTEGER_FORMAT, table_number_of(model, &model->sites[i], column));
             else if (column->from == STACK)
-                put_stack(out, model, &model->sites[i]);
+                table_put_stack(out, model, &model->sites[i]);
             else
-                put_field(out, text_of(model, &model->sites[i], column));
+                put_field(out, table_text_of(model, &model->sites[i], column));
         }
         fputs("\r\n", out);
     }
@@ -175,12 +175,12 @@ int ms_export_jsonl(FILE *out, const struct ms_export *job)
             const struct column *column = &columns[c];
 
             fprintf(out, "%s\"%s\":", c ? "," : "{", column->name);
-            if (is_number(column))
-                fprintf(out, "%" JSON_INTEGER_FORMAT, number_of(model, &model->sites[i], column));
+            if (table_is_number(column))
+                fprintf(out, "%" JSON_INTEGER_FORMAT, table_number_of(model, &model->sites[i], column));
             else if (column->from == STACK)
                 put_stack_json(out, model, &model->sites[i]);
             else
-                ms_json_put(out, text_of(model, &model->sites[i], column));
+                ms_json_put(out, table_text_of(model, &model->sites[i], column));
         }
         fputs("}\n", out);
     }

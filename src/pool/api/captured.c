@@ -11,7 +11,7 @@
 
 static int graphs; /* of all contexts; streams' lock */
 
-static void mark(struct ms_heap *heap, bool captured)
+static void captured_mark(struct ms_heap *heap, bool captured)
 {
     ms_lock(&heap->lock);
     for (struct ms_segment *segment = heap->extents.segments; segment; segment = segment->next) {
@@ -24,7 +24,7 @@ static void mark(struct ms_heap *heap, bool captured)
 
 void ms_captured_forget(struct ms_heap *heap)
 {
-    mark(heap, false);
+    captured_mark(heap, false);
 }
 
 /* Streams' lock held. Every stream arena of every pool. */
@@ -33,7 +33,7 @@ static void mark_flows(bool captured)
     struct ms_mempool *pool;
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         for (struct ms_stream_arena *arena = ms_mempool_arenas(pool); arena; arena = arena->next_of_pool)
-            mark(arena->heap, captured);
+            captured_mark(arena->heap, captured);
     }
 }
 
@@ -44,10 +44,10 @@ static void forget_flows(void)
 }
 
 /* Fence's lock held. */
-static void forget(struct ms_heap *heap)
+static void captured_forget(struct ms_heap *heap)
 {
     if (atomic_load_explicit(&heap->fence.graphs, memory_order_relaxed) <= 0 && !ms_fence_captured(heap))
-        mark(heap, false);
+        captured_mark(heap, false);
 }
 
 /* Whose fence this thread holds; a capture may begin in a context before the first allocation. */
@@ -61,7 +61,7 @@ void ms_pool_capture_enter(uint64_t context)
         ms_lock(&entered->fence.lock);
 }
 
-static void change(uint64_t context, uint64_t stream, bool open)
+static void captured_change(uint64_t context, uint64_t stream, bool open)
 {
     ms_capture_set(stream, context, open);
     if (open)
@@ -69,16 +69,16 @@ static void change(uint64_t context, uint64_t stream, bool open)
     else
         forget_flows();
     if (entered && open)
-        mark(entered, true);
+        captured_mark(entered, true);
     else if (entered)
-        forget(entered);
+        captured_forget(entered);
 }
 
 void ms_pool_capture_leave(uint64_t context, uint64_t stream, bool open)
 {
     struct ms_heap *heap = entered;
     if (open != ms_capture_is_open(stream, context))
-        change(context, stream, open);
+        captured_change(context, stream, open);
     entered = NULL;
     if (heap)
         ms_unlock(&heap->fence.lock);
@@ -104,6 +104,6 @@ void ms_pool_graph_alive(uint64_t context, int count)
         return;
     ms_lock(&heap->fence.lock);
     atomic_fetch_add_explicit(&heap->fence.graphs, count, memory_order_relaxed);
-    forget(heap);
+    captured_forget(heap);
     ms_unlock(&heap->fence.lock);
 }

@@ -12,7 +12,7 @@
 
 struct ms_lock ms_figures_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
-static void add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
+static void figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
 {
     sum->reserved_bytes += f->reserved_bytes;
     sum->parts.requested += f->parts.requested;
@@ -149,7 +149,7 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
         ms_heap_lock_all(heap);
         figures_of(heap, &f, exact); /* zero if its context died just now */
         ms_heap_unlock_all(heap);
-        add(sum, &f);
+        figures_add(sum, &f);
     }
     ms_external_add_figures(device, sum);
     if (sum->reserved_bytes > sum->peak_reserved_bytes) { /* the growth is still to be told */
@@ -249,7 +249,7 @@ void ms_figures_retire(struct ms_heap *heap)
     f.reserved_bytes = f.largest_free_bytes = 0;
     f.parts = (struct ms_pool_parts){0};
     ms_lock(&ms_figures_lock);
-    add(&ms_devices[heap->device].gone, &f);
+    figures_add(&ms_devices[heap->device].gone, &f);
     ms_unlock(&ms_figures_lock);
 }
 

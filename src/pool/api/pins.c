@@ -29,7 +29,7 @@ static uint32_t home_of(uint64_t address)
 }
 
 /* The pin of this address, or the free place where it would be. */
-static struct pin *place_of(uint64_t address)
+static struct pin *pins_place_of(uint64_t address)
 {
     uint32_t at = home_of(address);
     while (pins[at].address && pins[at].address != address)
@@ -37,14 +37,14 @@ static struct pin *place_of(uint64_t address)
     return &pins[at];
 }
 
-static struct pin *find(uint64_t address)
+static struct pin *pins_find(uint64_t address)
 {
-    struct pin *pin = pin_count ? place_of(address) : NULL;
+    struct pin *pin = pin_count ? pins_place_of(address) : NULL;
     return pin && pin->address ? pin : NULL;
 }
 
 /* What follows moves up, so that no search ends before it. */
-static void drop(struct pin *pin)
+static void pins_drop(struct pin *pin)
 {
     uint32_t gap = (uint32_t)(pin - pins), at = gap;
     for (;;) {
@@ -72,7 +72,7 @@ MS_AT_FORK(MS_FORK_POOL, pins_reset);
 uint32_t ms_pins_of(uint64_t address)
 {
     ms_lock(&lock);
-    const struct pin *pin = find(address);
+    const struct pin *pin = pins_find(address);
     uint32_t count = pin ? pin->count : 0;
     ms_unlock(&lock);
     return count;
@@ -85,7 +85,7 @@ void ms_pins_forget(uint64_t address, uint64_t bytes)
     ms_lock(&lock);
     for (uint32_t i = 0; i < pin_room;) {
         if (pins[i].address && pins[i].address - address < bytes)
-            drop(&pins[i]); /* another may be in this place now */
+            pins_drop(&pins[i]); /* another may be in this place now */
         else
             i++;
     }
@@ -93,7 +93,7 @@ void ms_pins_forget(uint64_t address, uint64_t bytes)
 }
 
 /* A whole block leaves with its segment. */
-static void let_go(struct ms_slot *slot)
+static void pins_let_go(struct ms_slot *slot)
 {
     struct ms_segment *segment = slot->extent->segment;
     if (atomic_load_explicit(&segment->use, memory_order_relaxed) == MS_SEGMENT_DEDICATED)
@@ -104,13 +104,13 @@ bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address)
 {
     bool held = false;
     ms_lock(&lock);
-    struct pin *pin = find(address);
+    struct pin *pin = pins_find(address);
     if (pin && pin->count) {
         pin->freed = slot;
         held = true;
     } else if (pin) {
-        let_go(slot);
-        drop(pin);
+        pins_let_go(slot);
+        pins_drop(pin);
     }
     ms_unlock(&lock);
     if (held)
@@ -130,17 +130,17 @@ static bool widen(void)
     pin_order = order;
     for (uint32_t i = 0; i < narrow_room; i++) {
         if (narrow[i].address)
-            *place_of(narrow[i].address) = narrow[i];
+            *pins_place_of(narrow[i].address) = narrow[i];
     }
     ms_table_drop_array(MS_ARRAY_OWN, narrow, narrow_order);
     return true;
 }
 
-static struct pin *make(uint64_t address)
+static struct pin *pins_make(uint64_t address)
 {
     if (pin_count * 2 >= pin_room && !widen())
         return NULL;
-    struct pin *pin = place_of(address);
+    struct pin *pin = pins_place_of(address);
     *pin = (struct pin){.address = address};
     atomic_store_explicit(&ms_pin_count, ++pin_count, memory_order_relaxed);
     return pin;
@@ -152,9 +152,9 @@ bool ms_pool_pin(uint64_t address)
     if (!ms_pool_find(address, &block))
         return false;
     ms_lock(&lock);
-    struct pin *pin = find(block.address);
+    struct pin *pin = pins_find(block.address);
     if (!pin)
-        pin = make(block.address);
+        pin = pins_make(block.address);
     if (pin)
         pin->count++;
     ms_unlock(&lock);
@@ -165,10 +165,10 @@ void ms_pool_unpin(uint64_t address)
 {
     struct ms_slot *slot = NULL;
     ms_lock(&lock);
-    struct pin *pin = find(address);
+    struct pin *pin = pins_find(address);
     if (pin && pin->count && --pin->count == 0 && pin->freed) {
         slot = pin->freed;
-        drop(pin);
+        pins_drop(pin);
     }
     ms_unlock(&lock);
     if (!slot)
@@ -177,7 +177,7 @@ void ms_pool_unpin(uint64_t address)
     struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
     if (ms_slot_state(slot) == MS_SLOT_PINNED) {
         atomic_fetch_sub_explicit(&heap->pinned_bytes, slot->extent->slot_bytes, memory_order_relaxed);
-        let_go(slot);
+        pins_let_go(slot);
         ms_tcache_put(&heap->cache, tcache, slot);
     }
     ms_tcache_unlock(tcache);

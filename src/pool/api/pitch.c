@@ -13,7 +13,7 @@ static bool can_give_back(struct ms_heap *heap)
     return (gpu->mem_free_async && gpu->stream_create && gpu->event_record) || ms_fence_quiet(heap);
 }
 
-static void give_back(struct ms_heap *heap, uint64_t address)
+static void pitch_give_back(struct ms_heap *heap, uint64_t address)
 {
     struct ms_segment row = {.heap = heap, .address = address}, *rows[] = {&row};
     struct ms_context_scope visit;
@@ -44,7 +44,7 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
     ms_context_scope_end(&visit);
     ms_segment_judge(heap, status);
     if (status == CUDA_SUCCESS)
-        give_back(heap, row);
+        pitch_give_back(heap, row);
     ms_device_grows(device, false);
     return status == CUDA_SUCCESS ? pitch : 0;
 }

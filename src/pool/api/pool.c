@@ -93,7 +93,7 @@ static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot 
     b->own_item = (uintptr_t)slot;
 }
 
-static MS_INLINE void describe(const struct ms_slot *slot, struct ms_pool_block *b)
+static MS_INLINE void pool_describe(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_extent *extent = slot->extent;
     const struct ms_segment *segment = extent->segment;
@@ -145,7 +145,7 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
     activate(tcache, slot, request->requested, slot->extent->slot_bytes);
     if (hit && home == heap)
         ms_count(&tcache->hits[tier], 1);
-    describe(slot, block_p);
+    pool_describe(slot, block_p);
     ms_tcache_unlock(tcache);
     if (MS_UNLIKELY(hit && home != heap)) { /* whose request it was */
         tcache = ms_tcache_lock(&heap->cache);
@@ -157,8 +157,8 @@ static enum ms_pool_verdict alloc_slowly(struct ms_heap *heap, const struct ms_r
 
 /* Thread cache locked: into the pending list. Returns what has gathered since the pending list was told, if
  * that is worth telling. */
-static MS_INLINE uint64_t put(struct ms_heap *heap, struct ms_tcache *tcache, struct ms_slot *slot,
-                              uint64_t bytes)
+static MS_INLINE uint64_t pool_put(struct ms_heap *heap, struct ms_tcache *tcache, struct ms_slot *slot,
+                                   uint64_t bytes)
 {
     ms_tcache_put(&heap->cache, tcache, slot);
     tcache->unweighed += bytes;
@@ -189,7 +189,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
         else if (at_once)
             ms_tcache_put_ready(&heap->cache, tcache, slot);
         else
-            *weigh_p = put(heap, tcache, slot, block->granted);
+            *weigh_p = pool_put(heap, tcache, slot, block->granted);
     }
     ms_tcache_unlock(tcache);
     return alive;
@@ -206,7 +206,7 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
     enum ms_pool_verdict verdict = MS_POOL_SERVED;
     if (MS_LIKELY(slot != NULL)) {
         bear_again(tcache, slot, &request);
-        describe(slot, block_p);
+        pool_describe(slot, block_p);
         ms_tcache_unlock(tcache);
         ms_pool_latest_address = block_p->address;
     } else {
@@ -307,7 +307,7 @@ void ms_pool_set_record_id(const struct ms_pool_block *block, uint32_t record_id
     ms_address_cache_note(block->address, slot, record_id);
 }
 
-static MS_INLINE struct ms_segment *segment_of(uint64_t address)
+static MS_INLINE struct ms_segment *pool_segment_of(uint64_t address)
 {
     struct ms_segment *segment = ms_page_segment(address);
     return segment && ms_segment_covers(segment, address) ? segment : NULL;
@@ -320,7 +320,7 @@ static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 {
     uint64_t deadline = ms_clock_ns() + MS_ENDING_NS;
     struct ms_segment *segment;
-    while ((segment = segment_of(address)) != NULL && ms_clock_ns() < deadline &&
+    while ((segment = pool_segment_of(address)) != NULL && ms_clock_ns() < deadline &&
            atomic_load_explicit(&ms_segment_heap(segment)->state, memory_order_acquire) == MS_HEAP_ENDING)
         ms_clock_sleep(MS_ENDING_SLEEP_NS);
     return segment;
@@ -329,7 +329,7 @@ static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 /* The one that the address is in for whoever does not hold the heap. */
 static MS_INLINE struct ms_segment *segment_for(uint64_t address)
 {
-    struct ms_segment *segment = segment_of(address);
+    struct ms_segment *segment = pool_segment_of(address);
     if (MS_UNLIKELY(segment && atomic_load_explicit(&ms_segment_heap(segment)->state, memory_order_acquire) ==
                                    MS_HEAP_ENDING))
         return after_the_end(address);
@@ -393,7 +393,7 @@ uint32_t ms_pool_expect_free(uint64_t address)
         __builtin_prefetch(slot, 1);
         return atomic_load_explicit(&set->tickets[way], memory_order_relaxed);
     }
-    const struct ms_segment *segment = segment_of(address);
+    const struct ms_segment *segment = pool_segment_of(address);
     slot = segment ? slot_at(segment, address) : NULL;
     return slot ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
 }
@@ -403,7 +403,7 @@ static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t addre
 {
     struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
-    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;
+    bool is_there = pool_segment_of(address) == segment && ms_segment_heap(segment) == heap;
     struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;
     ms_unlock(&heap->lock);
     return slot;
@@ -448,7 +448,7 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
             return MS_POOL_REFUSED;
         }
     }
-    describe(slot, block_p);
+    pool_describe(slot, block_p);
     if (set)
         ms_address_cache_drop(set, way);
     if (!is_still(slot, retiring))
@@ -494,7 +494,7 @@ static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t addres
 
 bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
-    const struct ms_segment *segment = segment_of(address);
+    const struct ms_segment *segment = pool_segment_of(address);
     return MS_LIKELY(segment && !ms_pins_any() && is_quick(ms_segment_heap(segment))) &&
            free_hit(segment, address, block_p);
 }
@@ -508,7 +508,7 @@ bool ms_pool_free_hit_end(const struct ms_pool_block *block)
 
 bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
 {
-    const struct ms_segment *segment = segment_of(address);
+    const struct ms_segment *segment = pool_segment_of(address);
     ms_pool_free_expect(address, block_p);
     return MS_LIKELY(segment && !ms_pins_any() && ms_segment_heap(segment)->arena) &&
            free_hit(segment, address, block_p);
@@ -573,13 +573,13 @@ bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p)
         return false;
     struct ms_heap *heap = ms_segment_heap(segment);
     ms_lock(&heap->lock);
-    bool is_there = segment_of(address) == segment && ms_segment_heap(segment) == heap;
+    bool is_there = pool_segment_of(address) == segment && ms_segment_heap(segment) == heap;
     struct ms_slot *slot = is_there ? slot_at(segment, address) : NULL;
     /* Blocks are born and die under other locks: a state word that stays the same is of one block. */
     uint64_t state_word = slot ? atomic_load_explicit(&slot->state_word, memory_order_acquire) : MS_SLOT_FREE;
     bool found = (state_word & MS_STATE_MASK) == MS_SLOT_LIVE;
     if (found) {
-        describe(slot, block_p);
+        pool_describe(slot, block_p);
         atomic_thread_fence(memory_order_acquire);
         found = atomic_load_explicit(&slot->state_word, memory_order_relaxed) == state_word;
     }

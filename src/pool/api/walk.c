@@ -10,7 +10,7 @@
 
 typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
 
-static enum ms_pool_state state_of(enum ms_slot_state state)
+static enum ms_pool_state walk_state_of(enum ms_slot_state state)
 {
     switch (state) {
     case MS_SLOT_LIVE:
@@ -40,7 +40,7 @@ static void walk_run(struct ms_extent *extent, struct ms_pool_piece *piece, tell
         const struct ms_slot *slot = ms_extent_slot(extent, i);
         piece->offset = begin + i * extent->slot_bytes;
         piece->bytes = extent->slot_bytes;
-        piece->state = state_of(ms_slot_state(slot));
+        piece->state = walk_state_of(ms_slot_state(slot));
         piece->requested =
             piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
         piece->record_id =

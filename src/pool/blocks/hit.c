@@ -23,16 +23,16 @@
 #include "unwind/native/latest_stack.h"
 
 /* The next call goes the usual way, and finds it anew. */
-static bool forget(struct ms_fast_cache *fast)
+static bool hit_forget(struct ms_fast_cache *fast)
 {
     fast->heap = NULL;
     return false;
 }
 
 /* Inside, all is what it was when it came to hand. */
-static MS_INLINE bool enter(struct ms_fast_cache *fast)
+static MS_INLINE bool hit_enter(struct ms_fast_cache *fast)
 {
-    return MS_LIKELY(ms_bias_enter_both(fast->own)) || forget(fast);
+    return MS_LIKELY(ms_bias_enter_both(fast->own)) || hit_forget(fast);
 }
 
 /* The driver may leave something in errno; what else is done here does not. */
@@ -44,7 +44,7 @@ static MS_INLINE bool is_current(const struct ms_thread *me, const struct ms_gpu
     return told && me->fast.context == *context_p;
 }
 
-static MS_INLINE ms_stack_id stack_of(const struct ms_thread *me, const void *frame, const void *caller)
+static MS_INLINE ms_stack_id hit_stack_of(const struct ms_thread *me, const void *frame, const void *caller)
 {
     ms_stack_id stack = ms_stack_again(me, frame, caller);
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
@@ -59,8 +59,8 @@ struct request {
 
 /* Inside: the record has the block, and its slot the record id; 0, and nothing has happened, where that
  * cannot be. */
-static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
-                               uint64_t address, uint64_t now_ns)
+static MS_INLINE uint32_t hit_give(struct ms_thread *me, const struct request *r, struct ms_slot *slot,
+                                   uint64_t address, uint64_t now_ns)
 {
     struct ms_tcache *tcache = me->fast.tcache;
     if (MS_UNLIKELY(tcache->serial == tcache->serial_end))
@@ -73,8 +73,8 @@ static MS_INLINE uint32_t give(struct ms_thread *me, const struct request *r, st
 }
 
 /* Inside: a block of the class of what is asked for. `slot_p`: NULL if no magazine has one. */
-static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, uint64_t now_ns,
-                               struct ms_slot **slot_p, uint64_t *address_p)
+static MS_INLINE uint32_t hit_take(struct ms_thread *me, const struct request *r, uint64_t now_ns,
+                                   struct ms_slot **slot_p, uint64_t *address_p)
 {
     struct ms_tcache *tcache = me->fast.tcache;
     struct ms_batch *batch = tcache->magazines[ms_slab_class(r->bytes)].ready;
@@ -85,7 +85,7 @@ static MS_INLINE uint32_t take(struct ms_thread *me, const struct request *r, ui
     struct ms_slot *slot = *slot_p = batch->items[left];
     if (MS_UNLIKELY(!ms_ledger_hit_site(me->fast.shard, r->stack, r->api)))
         return 0;
-    uint32_t record_id = give(me, r, slot, *address_p = ms_slot_address(slot), now_ns);
+    uint32_t record_id = hit_give(me, r, slot, *address_p = ms_slot_address(slot), now_ns);
     if (MS_UNLIKELY(!record_id))
         return 0;
     batch->count = left;
@@ -102,11 +102,11 @@ static MS_INLINE uint32_t give_taken(struct ms_thread *me, const struct request 
     struct ms_fast_cache *fast = &me->fast;
     uint64_t now_ns;
     if (MS_UNLIKELY(!ms_clock_own_ns(&fast->clock, &now_ns)))
-        return forget(fast);
-    if (!enter(fast))
+        return hit_forget(fast);
+    if (!hit_enter(fast))
         return 0;
     uint32_t record_id =
-        ms_ledger_hit_site(fast->shard, r->stack, r->api) ? give(me, r, slot, address, now_ns) : 0;
+        ms_ledger_hit_site(fast->shard, r->stack, r->api) ? hit_give(me, r, slot, address, now_ns) : 0;
     if (MS_LIKELY(record_id))
         ms_count(&fast->tcache->hits[ms_tier_of(slot->extent)], 1);
     ms_bias_leave_both(fast->own);
@@ -150,11 +150,11 @@ static MS_INLINE uint64_t alloc(struct ms_thread *me, const struct request *r)
     struct ms_slot *slot;
     uint64_t now_ns, address;
     if (MS_UNLIKELY(!ms_clock_own_ns(&fast->clock, &now_ns)))
-        return forget(fast);
+        return hit_forget(fast);
     MS_KEEP(now_ns);
-    if (!enter(fast))
+    if (!hit_enter(fast))
         return 0;
-    uint32_t record_id = take(me, r, now_ns, &slot, &address);
+    uint32_t record_id = hit_take(me, r, now_ns, &slot, &address);
     ms_bias_leave_both(fast->own);
     if (MS_UNLIKELY(!record_id))
         return slot ? 0 : alloc_of_heap(me, r->context, r->bytes, r->stack, r->api);
@@ -175,8 +175,8 @@ static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *g
     if (!may_take())
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
-        return forget(&me->fast);
-    return alloc_of_heap(me, context, bytes, stack_of(me, frame, caller), api);
+        return hit_forget(&me->fast);
+    return alloc_of_heap(me, context, bytes, hit_stack_of(me, frame, caller), api);
 }
 
 /* Whether it has a class; 0 bytes have none. */
@@ -194,8 +194,8 @@ uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t b
     if (!may_take())
         return 0;
     if (MS_UNLIKELY(!is_current(me, gpu, &context)))
-        return forget(&me->fast);
-    const struct request r = {context, bytes, stack_of(me, frame, caller), api};
+        return hit_forget(&me->fast);
+    const struct request r = {context, bytes, hit_stack_of(me, frame, caller), api};
     return alloc(me, &r);
 }
 
@@ -206,7 +206,7 @@ uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes,
     if (!bytes || !may_take())
         return 0;
     if (MS_UNLIKELY(me->fast.context != context))
-        return forget(&me->fast);
+        return hit_forget(&me->fast);
     return has_class(bytes) ? alloc(me, &r) : alloc_of_heap(me, context, bytes, stack, api);
 }
 
@@ -306,11 +306,11 @@ static MS_INLINE enum ms_hit free_found(struct ms_thread *me, uint64_t address, 
     struct ms_block_row *row = ms_block_row_at(record_id - 1);
     __builtin_prefetch(row, 1);
     if (MS_UNLIKELY(!ms_clock_own_ns(&fast->clock, &now_ns))) {
-        forget(fast);
+        hit_forget(fast);
         return MS_HIT_NONE;
     }
     MS_KEEP(now_ns);
-    if (!enter(fast))
+    if (!hit_enter(fast))
         return MS_HIT_NONE;
     bool done = take_back(fast, slot, extent, class_index, state_word, record_id, row, address, now_ns);
     if (MS_LIKELY(done)) {
@@ -360,7 +360,7 @@ void ms_hit_learn(struct ms_thread *me)
 {
     struct ms_heap *heap = ms_last_heap;
     struct ms_fast_cache *fast = &me->fast;
-    forget(fast);
+    hit_forget(fast);
     if (!heap || !ms_last_tcache || ms_stack_sampling() || !is_plain(heap) || !ms_thread_id())
         return;
     fast->tcache = &heap->cache.tcaches[ms_last_tcache - 1];

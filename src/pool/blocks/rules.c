@@ -15,7 +15,7 @@ static void opened(struct ms_segment *segment)
     segment->captured |= ms_fence_captured(segment->heap);
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t rules_less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -35,8 +35,8 @@ static uint64_t may_carve(const struct ms_extents *extents, uint64_t bytes)
     if (bytes < MS_PAGE_BYTES || used >= bytes)
         most = ms_least(most, pages + used / MS_SPLIT_USED_SHARE);
     if (bytes >= heap->single_min_bytes && used >= bytes)
-        most = ms_least(
-            most, pages + less(used / MS_SPLIT_FREE_SHARE + MS_SPLIT_FREE_BYTES, extents->run_free_bytes));
+        most = ms_least(most, pages + rules_less(used / MS_SPLIT_FREE_SHARE + MS_SPLIT_FREE_BYTES,
+                                                 extents->run_free_bytes));
     return most > pages ? most : pages;
 }
 

@@ -141,7 +141,7 @@ static bool vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
     return true;
 }
 
-static void tell(const struct ms_heap *heap, const struct ms_segment *segment, bool added)
+static void segment_tell(const struct ms_heap *heap, const struct ms_segment *segment, bool added)
 {
     struct ms_pool_segment told = {.address = segment->address,
                                    .bytes = segment->bytes,
@@ -204,7 +204,7 @@ void ms_segment_note_ceiling(struct ms_heap *heap, bool refused)
 }
 
 /* Without waiting for the program's work: if that is not to be had, the memory stays the driver's loss. */
-static void refuse(struct ms_heap *heap, struct ms_segment *segment, const char *why)
+static void segment_refuse(struct ms_heap *heap, struct ms_segment *segment, const char *why)
 {
     if (!ms_segment_give_aside(heap, &segment, 1) && ms_fence_quiet(heap))
         vendor_free(heap, segment);
@@ -222,7 +222,7 @@ static bool acceptable(struct ms_heap *heap, struct ms_segment *segment)
         why = "pool: the driver says otherwise than known where an allocation begins and ends; its memory is "
               "followed, not served";
     if (why)
-        refuse(heap, segment, why);
+        segment_refuse(heap, segment, why);
     return !why;
 }
 
@@ -283,7 +283,7 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint
         return NULL;
     }
     ms_segment_note_ceiling(heap, false);
-    tell(heap, segment, true);
+    segment_tell(heap, segment, true);
     ms_lock(&heap->lock);
     ms_segment_link(heap, segment);
     return segment;
@@ -314,7 +314,7 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
 {
     uint64_t given = 0;
     for (uint32_t i = 0; i < count; i++) /* before another thread can be given the same addresses */
-        tell(heap, segments[i], false);
+        segment_tell(heap, segments[i], false);
     uint32_t gone = count ? ms_segment_give_aside(heap, segments, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
@@ -322,7 +322,7 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
             ms_device_refund(heap->device, segments[i]->bytes);
             ms_table_drop_segment(segments[i]);
         } else {
-            tell(heap, segments[i], true);
+            segment_tell(heap, segments[i], true);
             ms_segment_attach(heap, segments[i]);
         }
     }
@@ -357,7 +357,7 @@ void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all)
     while (all) {
         struct ms_segment *segment = all;
         all = segment->next;
-        tell(heap, segment, false);
+        segment_tell(heap, segment, false);
         ms_device_refund(heap->device, segment->bytes);
         ms_table_drop_segment(segment);
     }

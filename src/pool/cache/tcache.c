@@ -192,7 +192,7 @@ struct ms_slot *ms_tcache_carve_fit(struct ms_cache *cache, const struct ms_requ
 
 /* Heap's lock held. What goes round is no more than one batch holds, so that it fits when all of it is
  * freed. */
-static void fill(struct ms_cache *cache, struct ms_magazine *m, uint32_t class_index)
+static void tcache_fill(struct ms_cache *cache, struct ms_magazine *m, uint32_t class_index)
 {
     struct ms_batch *batch = m->ready ? m->ready : (m->ready = ms_batch_new());
     if (!batch)
@@ -228,7 +228,7 @@ struct ms_slot *ms_tcache_refill(struct ms_cache *cache, struct ms_tcache *tcach
     if (batch)
         m->ready = batch;
     else
-        fill(cache, m, request->class_index);
+        tcache_fill(cache, m, request->class_index);
     ms_unlock(cache->lock);
     if (m->ready)
         has_batch(cache, tcache, request->class_index);

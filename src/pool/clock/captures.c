@@ -28,18 +28,19 @@ static struct origin *next_of(const struct origin *origin)
     return atomic_load_explicit(origin ? &origin->next : &origins, memory_order_acquire);
 }
 
-static uint64_t context_of(const struct origin *origin)
+static uint64_t captures_context_of(const struct origin *origin)
 {
     return atomic_load_explicit(&origin->context, memory_order_relaxed);
 }
 
 static bool is_its(const struct origin *origin, uint64_t stream, uint64_t context)
 {
-    return context_of(origin) && origin->stream == stream &&
-           (stream > PER_THREAD || (context_of(origin) == context && origin->thread == ms_thread_id()));
+    return captures_context_of(origin) && origin->stream == stream &&
+           (stream > PER_THREAD ||
+            (captures_context_of(origin) == context && origin->thread == ms_thread_id()));
 }
 
-static struct origin *find(uint64_t stream, uint64_t context)
+static struct origin *captures_find(uint64_t stream, uint64_t context)
 {
     struct origin *origin = next_of(NULL);
     while (origin && !is_its(origin, stream, context))
@@ -47,10 +48,10 @@ static struct origin *find(uint64_t stream, uint64_t context)
     return origin;
 }
 
-static struct origin *unused(void)
+static struct origin *captures_unused(void)
 {
     struct origin *origin = next_of(NULL);
-    while (origin && context_of(origin))
+    while (origin && captures_context_of(origin))
         origin = next_of(origin);
     if (!origin && (origin = ms_arena_alloc(sizeof(*origin))) != NULL) {
         atomic_store_explicit(&origin->next, next_of(NULL), memory_order_relaxed);
@@ -59,56 +60,56 @@ static struct origin *unused(void)
     return origin;
 }
 
-static void count(int change)
+static void captures_count(int change)
 {
     int open = atomic_load_explicit(&ms_open_captures, memory_order_relaxed) + change;
     atomic_store_explicit(&ms_open_captures, open, memory_order_release);
 }
 
-static void begin(uint64_t stream, uint64_t context)
+static void captures_begin(uint64_t stream, uint64_t context)
 {
-    struct origin *origin = unused();
+    struct origin *origin = captures_unused();
     if (origin) {
         origin->stream = stream;
         origin->thread = ms_thread_id();
         atomic_store_explicit(&origin->context, context, memory_order_release);
     } else
         atomic_store_explicit(&unlisted, true, memory_order_relaxed);
-    count(1);
+    captures_count(1);
 }
 
-static void end(struct origin *origin)
+static void captures_end(struct origin *origin)
 {
     atomic_store_explicit(&origin->context, 0, memory_order_relaxed);
-    count(-1);
+    captures_count(-1);
 }
 
 bool ms_capture_is_open(uint64_t stream, uint64_t context)
 {
-    return find(stream, context) != NULL;
+    return captures_find(stream, context) != NULL;
 }
 
 void ms_capture_set(uint64_t stream, uint64_t context, bool open)
 {
-    struct origin *origin = find(stream, context);
+    struct origin *origin = captures_find(stream, context);
     if (origin && !open)
-        end(origin);
+        captures_end(origin);
     else if (!origin && open)
-        begin(stream, context);
+        captures_begin(stream, context);
 }
 
 void ms_captures_context_died(uint64_t context)
 {
     for (struct origin *origin = next_of(NULL); origin && context; origin = next_of(origin)) {
-        if (context_of(origin) == context)
-            end(origin);
+        if (captures_context_of(origin) == context)
+            captures_end(origin);
     }
 }
 
 bool ms_captures_in_slowly(uint64_t context)
 {
     const struct origin *origin = next_of(NULL);
-    while (origin && context && context_of(origin) != context)
+    while (origin && context && captures_context_of(origin) != context)
         origin = next_of(origin);
     return origin || !context || atomic_load_explicit(&unlisted, memory_order_relaxed);
 }

@@ -24,7 +24,7 @@ static struct ms_fence_event *mark_at(const struct ms_fence_timeline *time, uint
     return &time->marks[(time->first + i) % time->room];
 }
 
-static uint64_t context_of(const struct ms_fence_timeline *time)
+static uint64_t fence_timeline_context_of(const struct ms_fence_timeline *time)
 {
     return atomic_load_explicit(&time->context, memory_order_relaxed);
 }
@@ -59,13 +59,15 @@ CUevent ms_fence_timeline_take_event(struct ms_fence_timeline *time, int *status
 }
 
 /* In a visit. */
-static CUevent record(struct ms_fence_timeline *time, CUstream stream, int *status_p)
+static CUevent fence_timeline_record(struct ms_fence_timeline *time, CUstream stream, int *status_p)
 {
     const struct ms_gpu *gpu = time->gpu;
     CUevent event = ms_fence_timeline_take_event(time, status_p);
     if (event)
-        *status_p = (int)(stream ? gpu->event_record(event, stream)
-                                 : gpu->ctx_record_event((CUcontext)(uintptr_t)context_of(time), event));
+        *status_p =
+            (int)(stream
+                      ? gpu->event_record(event, stream)
+                      : gpu->ctx_record_event((CUcontext)(uintptr_t)fence_timeline_context_of(time), event));
     if (!event || *status_p == CUDA_SUCCESS)
         return event;
     if (gpu->event_destroy)
@@ -119,7 +121,7 @@ static void thin_out(struct ms_fence_timeline *time)
     drop_last(time);
 }
 
-static bool make_room(struct ms_fence_timeline *time)
+static bool fence_timeline_make_room(struct ms_fence_timeline *time)
 {
     if (time->count >= MS_WAIT_RETIRE_FROM)
         ms_fence_timeline_look(time);
@@ -143,10 +145,10 @@ int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint
     int status;
     if (!gpu->event_query || (stream ? !gpu->event_record : !gpu->ctx_record_event))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!make_room(time))
+    if (!fence_timeline_make_room(time))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    ms_context_scope_begin(&visit, gpu, context_of(time));
-    CUevent event = record(time, stream, &status);
+    ms_context_scope_begin(&visit, gpu, fence_timeline_context_of(time));
+    CUevent event = fence_timeline_record(time, stream, &status);
     ms_context_scope_end(&visit);
     if (event)
         push(time, event, number);
@@ -186,13 +188,13 @@ CUevent ms_fence_timeline_exact(struct ms_fence_timeline *time, uint64_t point)
 
 /* --- how far it got: in a visit ------------------------------------------------------------------------- */
 
-static int ask(const struct ms_fence_timeline *time, const struct ms_fence_event *mark)
+static int fence_timeline_ask(const struct ms_fence_timeline *time, const struct ms_fence_event *mark)
 {
     return (int)time->gpu->event_query(mark->event);
 }
 
 /* The first `count` marks are over, if that is what the driver said of the last of them. */
-static bool judge(struct ms_fence_timeline *time, uint32_t count, int status)
+static bool fence_timeline_judge(struct ms_fence_timeline *time, uint32_t count, int status)
 {
     const struct ms_fence_event *mark = mark_at(time, count - 1);
     if (status == CUDA_SUCCESS && mark->number >= time->given_back &&
@@ -217,10 +219,10 @@ bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point
         return false;
     ms_context_scope_begin(&visit, time->gpu, 0);
     uint64_t begin = look_ns ? ms_clock_ns() : 0;
-    int status = ask(time, mark_at(time, i));
+    int status = fence_timeline_ask(time, mark_at(time, i));
     while (status == CUDA_ERROR_NOT_READY && look_ns && ms_clock_ns() - begin < look_ns)
-        status = ask(time, mark_at(time, i));
-    bool over = judge(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
+        status = fence_timeline_ask(time, mark_at(time, i));
+    bool over = fence_timeline_judge(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
     ms_context_scope_end(&visit);
     return over;
 }
@@ -235,8 +237,8 @@ int ms_fence_timeline_look(struct ms_fence_timeline *time)
     do {
         const struct ms_fence_event *mark = mark_at(time, 0);
         bool known = mark->number && mark->number <= ms_fence_timeline_reached(time);
-        status = known ? CUDA_SUCCESS : ask(time, mark);
-    } while (judge(time, 1, status) && time->count);
+        status = known ? CUDA_SUCCESS : fence_timeline_ask(time, mark);
+    } while (fence_timeline_judge(time, 1, status) && time->count);
     ms_context_scope_end(&visit);
     return status;
 }

@@ -42,7 +42,7 @@ static bool is_device(int device)
 }
 
 /* Lock held. */
-static struct record *find(uint64_t address)
+static struct record *external_find(uint64_t address)
 {
     for (uint32_t i = 0; i < ms_external_count; i++) {
         struct record *r = &records[i];
@@ -52,7 +52,7 @@ static struct record *find(uint64_t address)
     return NULL;
 }
 
-static struct record *unused(void)
+static struct record *external_unused(void)
 {
     uint32_t count = ms_external_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -67,7 +67,7 @@ static struct record *unused(void)
     return &records[count];
 }
 
-static void describe(const struct record *r, struct ms_external_block *b)
+static void external_describe(const struct record *r, struct ms_external_block *b)
 {
     *b = (struct ms_external_block){.address = r->address,
                                     .requested = r->requested,
@@ -85,25 +85,25 @@ static void activate(struct record *r, const struct ms_external_request *request
     r->context = request->context;
     r->record_id = 0;
     counts[r->device].allocs++;
-    describe(r, b);
+    external_describe(r, b);
 }
 
-static bool fits(const struct record *r, const struct ms_external_request *request)
+static bool external_fits(const struct record *r, const struct ms_external_request *request)
 {
     return r->source == request->source && r->device == request->device && r->bytes == request->granted &&
            !r->spent;
 }
 
-static struct record *choose(const struct ms_external_request *request, enum state state)
+static struct record *external_choose(const struct ms_external_request *request, enum state state)
 {
     for (uint32_t i = 0; i < ms_external_count; i++) {
-        if (records[i].state == state && fits(&records[i], request))
+        if (records[i].state == state && external_fits(&records[i], request))
             return &records[i];
     }
     return NULL;
 }
 
-static void tell(const struct record *r, bool added)
+static void external_tell(const struct record *r, bool added)
 {
     const struct ms_pool_segment segment = {.address = r->address,
                                             .bytes = r->bytes,
@@ -114,7 +114,7 @@ static void tell(const struct record *r, bool added)
 }
 
 /* What a fence has seen by now is idle. No lock held. */
-static void settle(int device)
+static void external_settle(int device)
 {
     for (uint32_t i = 0; i < atomic_load(&ms_external_count); i++) {
         ms_lock(&lock);
@@ -131,10 +131,10 @@ static void settle(int device)
     }
 }
 
-static bool take(const struct ms_external_request *request, struct ms_external_block *block_p)
+static bool external_take(const struct ms_external_request *request, struct ms_external_block *block_p)
 {
     ms_lock(&lock);
-    struct record *r = choose(request, IDLE);
+    struct record *r = external_choose(request, IDLE);
     if (r) {
         activate(r, request, block_p);
         counts[r->device].hits++;
@@ -148,7 +148,7 @@ static bool wait_a_moment(const struct ms_external_request *request)
 {
     uint64_t begin = ms_clock_ns();
     ms_lock(&lock);
-    const struct record *r = choose(request, PENDING);
+    const struct record *r = external_choose(request, PENDING);
     uint64_t context = r ? r->context : 0, epoch = r ? r->epoch : 0;
     ms_unlock(&lock);
     bool done = r && ms_pool_epoch_done(context, epoch, true);
@@ -161,12 +161,12 @@ bool ms_external_take(const struct ms_external_request *request, struct ms_exter
 {
     if (!ms_external_any() || !is_device(request->device))
         return false;
-    if (take(request, block_p))
+    if (external_take(request, block_p))
         return true;
     if (!wait_a_moment(request))
         return false;
-    settle(request->device);
-    return take(request, block_p);
+    external_settle(request->device);
+    return external_take(request, block_p);
 }
 
 static bool charge(const struct ms_external_request *request)
@@ -177,13 +177,13 @@ static bool charge(const struct ms_external_request *request)
 }
 
 /* A record, the room under the limit, and the library's buffer. */
-static struct record *make(const struct ms_external_request *request, int *status_p)
+static struct record *external_make(const struct ms_external_request *request, int *status_p)
 {
     *status_p = MS_EXTERNAL_LIMIT;
     if (!charge(request))
         return NULL;
     ms_lock(&lock);
-    struct record *r = unused();
+    struct record *r = external_unused();
     if (r)
         *r = (struct record){
             .state = MAKING, .bytes = request->granted, .source = request->source, .device = request->device};
@@ -216,11 +216,11 @@ bool ms_external_make(const struct ms_external_request *request, struct ms_exter
     ms_keep_before_followed(request->device, request->granted);
     struct ms_room room = {.ended = ms_driver_frees_ended(request->device)};
     ms_device_grows(request->device, true);
-    struct record *r = make(request, status_p);
+    struct record *r = external_make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
     /* What the device could never hold is no reason to give anything back. */
     while (!r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &room))
-        r = make(request, status_p);
+        r = external_make(request, status_p);
     if (!r) {
         ms_device_grows(request->device, false);
         return false;
@@ -233,7 +233,7 @@ bool ms_external_make(const struct ms_external_request *request, struct ms_exter
     struct record told = *r;
     ms_unlock(&lock);
     ms_device_grows(request->device, false);
-    tell(&told, true);
+    external_tell(&told, true);
     ms_figures_changed_on(request->device);
     return true;
 }
@@ -251,9 +251,9 @@ enum ms_pool_verdict ms_external_free_begin(uint64_t address, struct ms_external
     if (!ms_external_any())
         return verdict;
     ms_lock(&lock);
-    struct record *r = find(address);
+    struct record *r = external_find(address);
     if (r) {
-        describe(r, block_p);
+        external_describe(r, block_p);
         verdict = r->state == LIVE && r->address == address ? MS_POOL_SERVED : MS_POOL_REFUSED;
         if (verdict == MS_POOL_SERVED)
             r->state = DYING;
@@ -263,11 +263,11 @@ enum ms_pool_verdict ms_external_free_begin(uint64_t address, struct ms_external
 }
 
 /* No lock held. The one who calls has the record in a state that nobody else touches. */
-static void unmake(struct record *r)
+static void external_unmake(struct record *r)
 {
     struct record gone = *r;
     int status = r->source->unmake(r->address);
-    tell(&gone, false);
+    external_tell(&gone, false);
     ms_device_refund(gone.device, gone.bytes);
     ms_lock(&lock);
     counts[gone.device].unmade++;
@@ -278,7 +278,7 @@ static void unmake(struct record *r)
 }
 
 /* Whoever frees may be at another device than the buffer's: the epoch is one of that context, on its own. */
-static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
+static int external_device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
 {
     uint64_t current = 0;
     int device = gpu ? ms_gpu_current(gpu, &current) : otherwise;
@@ -289,7 +289,8 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context, int otherwise)
 void ms_external_free_end(const struct ms_external_block *block, const struct ms_gpu *gpu, uint64_t context)
 {
     bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;
-    uint64_t epoch = at_once ? 0 : ms_pool_epoch(gpu, context, device_of(gpu, context, block->device));
+    uint64_t epoch =
+        at_once ? 0 : ms_pool_epoch(gpu, context, external_device_of(gpu, context, block->device));
     struct record *r = &records[block->own];
     ms_lock(&lock);
     r->epoch = epoch;
@@ -309,18 +310,18 @@ bool ms_external_forget(uint64_t address, struct ms_external_block *block_p)
     if (!ms_external_any())
         return false;
     ms_lock(&lock);
-    struct record *r = find(address);
+    struct record *r = external_find(address);
     bool live = r && r->state == LIVE && r->address == address;
     struct record gone = {0};
     if (live) {
-        describe(r, block_p);
+        external_describe(r, block_p);
         gone = *r;
         r->state = NONE;
         counts[r->device].frees++;
     }
     ms_unlock(&lock);
     if (live) {
-        tell(&gone, false);
+        external_tell(&gone, false);
         ms_device_refund(gone.device, gone.bytes);
     }
     return live;
@@ -331,9 +332,9 @@ bool ms_external_find(uint64_t address, struct ms_external_block *block_p)
     if (!ms_external_any())
         return false;
     ms_lock(&lock);
-    const struct record *r = find(address);
+    const struct record *r = external_find(address);
     if (r)
-        describe(r, block_p);
+        external_describe(r, block_p);
     ms_unlock(&lock);
     return r != NULL;
 }
@@ -343,7 +344,7 @@ bool ms_external_hold(uint64_t address)
     if (!ms_external_any())
         return false;
     ms_lock(&lock);
-    struct record *r = find(address);
+    struct record *r = external_find(address);
     bool live = r && r->state == LIVE;
     r = live ? r : NULL;
     if (r)
@@ -355,7 +356,7 @@ bool ms_external_hold(uint64_t address)
 void ms_external_release(uint64_t address)
 {
     ms_lock(&lock);
-    struct record *r = ms_external_any() ? find(address) : NULL;
+    struct record *r = ms_external_any() ? external_find(address) : NULL;
     if (r && r->holds && --r->holds == 0 && r->state == HELD)
         r->state = PENDING;
     ms_unlock(&lock);
@@ -364,7 +365,7 @@ void ms_external_release(uint64_t address)
 void ms_external_spend(uint64_t address)
 {
     ms_lock(&lock);
-    struct record *r = ms_external_any() ? find(address) : NULL;
+    struct record *r = ms_external_any() ? external_find(address) : NULL;
     if (r)
         r->spent = true;
     ms_unlock(&lock);
@@ -402,7 +403,7 @@ static uint64_t idle_bytes(int device)
     return bytes;
 }
 
-static uint64_t give_back(int device, uint64_t keep_bytes)
+static uint64_t external_give_back(int device, uint64_t keep_bytes)
 {
     uint64_t given = 0;
     for (;;) {
@@ -412,7 +413,7 @@ static uint64_t give_back(int device, uint64_t keep_bytes)
         if (!r)
             break;
         given += r->bytes;
-        unmake(r);
+        external_unmake(r);
         ms_driver_frees_end(device);
     }
     if (given) {
@@ -436,15 +437,15 @@ uint64_t ms_external_trim(int device, uint64_t keep_bytes)
         if (seen.state == PENDING && seen.device == device)
             ms_pool_epoch_done(seen.context, seen.epoch, true);
     }
-    settle(device);
-    return give_back(device, keep_bytes);
+    external_settle(device);
+    return external_give_back(device, keep_bytes);
 }
 
 uint64_t ms_external_idle_bytes(int device)
 {
     if (!ms_external_any() || !is_device(device))
         return 0;
-    settle(device);
+    external_settle(device);
     ms_lock(&lock);
     uint64_t bytes = idle_bytes(device);
     ms_unlock(&lock);

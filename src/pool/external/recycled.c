@@ -26,17 +26,18 @@ static struct ms_records records = MS_RECORDS(struct entry, by_key, 64);
 static uint64_t waiting_bytes[MS_DEVICES_MAX];
 static _Atomic uint64_t next_place = FIRST_PLACE;
 
-static unsigned mix(uint64_t value)
+static unsigned recycled_mix(uint64_t value)
 {
     return (unsigned)(value * UINT64_C(0x9e3779b97f4a7c15) >> 56) % BUCKETS;
 }
 
 static unsigned key_bucket(const struct ms_recycled_key *key)
 {
-    return mix(key->what ^ key->bytes >> 12 ^ (uint64_t)(unsigned)key->device << 40 ^ (uintptr_t)key->gpu);
+    return recycled_mix(key->what ^ key->bytes >> 12 ^ (uint64_t)(unsigned)key->device << 40 ^
+                        (uintptr_t)key->gpu);
 }
 
-static bool is_same(const struct ms_recycled_key *a, const struct ms_recycled_key *b)
+static bool recycled_is_same(const struct ms_recycled_key *a, const struct ms_recycled_key *b)
 {
     return a->gpu == b->gpu && a->what == b->what && a->bytes == b->bytes && a->device == b->device;
 }
@@ -55,7 +56,7 @@ bool ms_recycled_put(const struct ms_recycled *whole)
     ms_lock(&lock);
     struct entry *entry = ms_records_take(&records);
     if (entry) {
-        struct entry **by_key = &keys[key_bucket(key)], **by_thing = &things[mix(whole->thing)];
+        struct entry **by_key = &keys[key_bucket(key)], **by_thing = &things[recycled_mix(whole->thing)];
         *entry = (struct entry){.whole = *whole, .by_key = *by_key, .by_thing = *by_thing, .earlier = last};
         *by_key = *by_thing = entry;
         *(last ? &last->later : &first) = entry;
@@ -73,7 +74,7 @@ static void remove_locked(struct entry *entry, struct ms_recycled *whole_p)
     while (*link != entry)
         link = &(*link)->by_key;
     *link = entry->by_key;
-    for (link = &things[mix(entry->whole.thing)]; *link != entry; link = &(*link)->by_thing)
+    for (link = &things[recycled_mix(entry->whole.thing)]; *link != entry; link = &(*link)->by_thing)
         ;
     *link = entry->by_thing;
     *(entry->earlier ? &entry->earlier->later : &first) = entry->later;
@@ -87,7 +88,7 @@ bool ms_recycled_take(const struct ms_recycled_key *key, struct ms_recycled *who
 {
     ms_lock(&lock);
     struct entry *entry = keys[key_bucket(key)];
-    while (entry && !is_same(&entry->whole.key, key))
+    while (entry && !recycled_is_same(&entry->whole.key, key))
         entry = entry->by_key;
     if (entry)
         remove_locked(entry, whole_p);
@@ -110,7 +111,7 @@ bool ms_recycled_evict(int device, struct ms_recycled *whole_p)
 bool ms_recycled_has(uint64_t thing)
 {
     ms_lock(&lock);
-    struct entry *entry = things[mix(thing)];
+    struct entry *entry = things[recycled_mix(thing)];
     while (entry && entry->whole.thing != thing)
         entry = entry->by_thing;
     ms_unlock(&lock);

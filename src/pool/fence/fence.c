@@ -42,7 +42,7 @@ int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto)
 }
 
 /* What tells that everything is over that was issued up to now. */
-static int mark(struct ms_heap *heap, uint64_t upto)
+static int fence_mark(struct ms_heap *heap, uint64_t upto)
 {
     return ms_fence_by_streams(heap) ? ms_fence_mark_streams(heap, upto) : ms_fence_mark(heap, NULL, upto);
 }
@@ -55,7 +55,7 @@ bool ms_fence_close_locked(struct ms_heap *heap, int *status_p)
         atomic_load_explicit(&heap->state, memory_order_relaxed) != MS_HEAP_SERVING)
         return false;
     uint64_t epoch = ms_pending_next_epoch(heap);
-    *said = mark(heap, epoch);
+    *said = fence_mark(heap, epoch);
     if (*said != CUDA_SUCCESS)
         return false;
     ms_pending_covered(heap, epoch);

@@ -20,7 +20,7 @@
 #include "pool/api/internal.h"
 
 /* The bound as it is now, and when to look again. */
-static uint64_t look(struct ms_heap *heap)
+static uint64_t pending_look(struct ms_heap *heap)
 {
     struct ms_pending *pending = &heap->pending_sums;
     uint64_t bound = ms_policy->size_of('B', ms_heap_live(heap).granted);
@@ -101,7 +101,7 @@ static bool should_close(struct ms_heap *heap, uint64_t gathered)
         return true;
     if (gathered < atomic_load_explicit(&pending->look_bytes, memory_order_relaxed))
         return false;
-    uint64_t quarter = look(heap) / MS_PENDING_QUARTERS;
+    uint64_t quarter = pending_look(heap) / MS_PENDING_QUARTERS;
     if (gathered > quarter)
         return true;
     uint64_t soon = gathered + quarter / MS_PENDING_LOOKS;
@@ -197,7 +197,7 @@ static bool is_suspended(const struct ms_heap *heap)
 }
 
 /* Until ms_heap_leave the context is not ended. */
-static bool visit(struct ms_heap *heap, uint32_t life)
+static bool pending_visit(struct ms_heap *heap, uint32_t life)
 {
     atomic_fetch_add(&heap->visitors, 1);
     if (atomic_load(&heap->state) == MS_HEAP_SERVING &&
@@ -229,9 +229,9 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
     uint64_t bound,
         epoch = 0,
         most_ms = ms_policy->oom_wait_ms < MS_PENDING_VAIN_MS ? ms_policy->oom_wait_ms : MS_PENDING_VAIN_MS;
-    if (!visit(heap, block->own_life))
+    if (!pending_visit(heap, block->own_life))
         return false;
-    if (may_wait(heap) && ms_pending_bytes(&heap->pending_sums) > (bound = look(heap))) {
+    if (may_wait(heap) && ms_pending_bytes(&heap->pending_sums) > (bound = pending_look(heap))) {
         ms_lock(&heap->fence.lock);
         ms_fence_look_locked(heap);
         if (ms_pending_bytes(&heap->pending_sums) > bound && !is_suspended(heap))
@@ -260,7 +260,7 @@ static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
 bool ms_pool_wait_look(const struct ms_pool_wait *wait)
 {
     struct ms_heap *heap = wait->own_heap;
-    if (wait->own_generation != ms_heap_generation() || !visit(heap, wait->own_life))
+    if (wait->own_generation != ms_heap_generation() || !pending_visit(heap, wait->own_life))
         return true;
     bool over = is_over(heap, wait) || is_suspended(heap);
     if (!over && ms_clock_ns() >= wait->own_until_ns) {

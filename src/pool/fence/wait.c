@@ -23,7 +23,7 @@ static _Atomic uint32_t entering;
 static _Atomic uint64_t entered_ns;
 
 /* Fence's lock held. A context with an error that stays is there, and says so. */
-static bool is_there(const struct ms_heap *heap, uint32_t life)
+static bool wait_is_there(const struct ms_heap *heap, uint32_t life)
 {
     uint32_t state = atomic_load_explicit(&heap->state, memory_order_acquire);
     return (state == MS_HEAP_SERVING || state == MS_HEAP_DOWN) &&
@@ -39,7 +39,7 @@ static int wait_for(struct ms_heap *heap, uint64_t epoch)
     for (;;) {
         int status = CUDA_ERROR_NOT_READY;
         ms_lock(&fence->lock);
-        bool alive = is_there(heap, life);
+        bool alive = wait_is_there(heap, life);
         if (alive)
             status = ms_fence_look_locked(heap);
         if (alive && ms_fence_timeline_reached(&fence->time) >= epoch)

@@ -28,7 +28,7 @@ struct ms_backing *ms_backing_record(struct ms_heap *heap)
     return heap->backing;
 }
 
-static void say(struct ms_heap *heap, const char *line)
+static void mapped_say(struct ms_heap *heap, const char *line)
 {
     bool said = __atomic_exchange_n(&heap->backing->failed, true, __ATOMIC_RELAXED);
     if (!said)
@@ -38,7 +38,7 @@ static void say(struct ms_heap *heap, const char *line)
 /* --- the range --- */
 
 /* Arrays for the range: those of a life before where they are long enough. Heap's lock held. */
-static bool make_room(struct ms_backing *b, const struct ms_backing *made)
+static bool mapped_make_room(struct ms_backing *b, const struct ms_backing *made)
 {
     if (b->pages && made->bytes <= b->room_bytes && made->page_bytes >= b->room_page_bytes)
         return true;
@@ -57,7 +57,7 @@ static bool install(struct ms_heap *heap, const struct ms_backing *made)
     struct ms_backing *b = heap->backing;
     struct ms_segment *segment = ms_table_segment();
     struct ms_extent *extent = segment ? ms_table_run() : NULL;
-    if (!extent || !make_room(b, made)) {
+    if (!extent || !mapped_make_room(b, made)) {
         if (extent)
             ms_table_drop_run(extent);
         if (segment)
@@ -106,14 +106,15 @@ static bool open_range(struct ms_heap *heap)
     if (there && !installed)
         ms_map_close(heap, &made); /* another thread was first, or there is no memory for tables */
     if (state == MS_BACKING_OFF)
-        say(heap, "pool: the driver cannot map memory by handle here; MEMSHIM_BACKING=vmm goes on as malloc");
+        mapped_say(
+            heap, "pool: the driver cannot map memory by handle here; MEMSHIM_BACKING=vmm goes on as malloc");
     return state == MS_BACKING_ON;
 }
 
 /* --- growth --- */
 
 /* Heap's lock held. */
-static struct ms_slot *take(struct ms_heap *heap, const struct ms_request *request, bool lax)
+static struct ms_slot *mapped_take(struct ms_heap *heap, const struct ms_request *request, bool lax)
 {
     struct ms_slot *slot = NULL;
     heap->backing->lax = lax;
@@ -158,7 +159,7 @@ static bool makes_instead(struct ms_heap *heap, uint64_t bytes)
 
 /* Plans, calls the vendor and settles. Heap's lock held, and let go meanwhile. False if nothing grew, with
  * the vendor's status. */
-static bool grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quiet, int *status_p)
+static bool mapped_grow(struct ms_heap *heap, uint64_t bytes, uint64_t align, bool quiet, int *status_p)
 {
     struct ms_growth growth;
     *status_p = CUDA_ERROR_NOT_SUPPORTED;
@@ -197,13 +198,13 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     bool quiet = movable && ms_fence_quiet(heap);
     ms_lock(&heap->lock);
     /* What would be moved, were the device idle, is used where it lies. */
-    struct ms_slot *slot = take(heap, request, movable && !quiet);
+    struct ms_slot *slot = mapped_take(heap, request, movable && !quiet);
     if (slot) {
         ms_unlock(&heap->lock);
         return slot;
     }
-    bool grown = grow(heap, run_bytes_of(request), request->align, quiet, status_p);
-    slot = take(heap, request, !grown);
+    bool grown = mapped_grow(heap, run_bytes_of(request), request->align, quiet, status_p);
+    slot = mapped_take(heap, request, !grown);
     ms_unlock(&heap->lock);
     ms_backing_tell(heap);
     if (slot)
@@ -213,7 +214,8 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     if (!slot && grown)
         *status_p = CUDA_ERROR_OUT_OF_MEMORY; /* others were faster; the fallback chain comes again */
     if (!slot && *status_p != CUDA_ERROR_OUT_OF_MEMORY)
-        say(heap, "pool: the driver failed to map memory by handle; it was asked for an allocation instead");
+        mapped_say(heap,
+                   "pool: the driver failed to map memory by handle; it was asked for an allocation instead");
     return slot;
 }
 
@@ -223,7 +225,7 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes)
     if (!open_range(heap))
         return false;
     ms_lock(&heap->lock);
-    bool grown = grow(heap, bytes, heap->backing->page_bytes, false, &status);
+    bool grown = mapped_grow(heap, bytes, heap->backing->page_bytes, false, &status);
     if (grown)
         heap->backing->floor_bytes = heap->backing->mapped_bytes;
     ms_unlock(&heap->lock);

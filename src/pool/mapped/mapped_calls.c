@@ -109,7 +109,7 @@ static bool release(struct ms_heap *heap, struct ms_backing_page *page)
 /* --- growing --- */
 
 /* A request that cannot be met is not to take all there is first. */
-static bool is_there(struct ms_heap *heap, uint64_t bytes)
+static bool mapped_calls_is_there(struct ms_heap *heap, uint64_t bytes)
 {
     size_t free_bytes = 0, total_bytes = 0;
     if (bytes < ASK_FIRST_BYTES || !heap->gpu->mem_get_info ||
@@ -140,8 +140,8 @@ static uint64_t region_count(const struct ms_heap *heap, const struct ms_growth 
 }
 
 /* The handle is the region's from its page `i` on. */
-static uint64_t put(const struct ms_heap *heap, const struct ms_growth *growth, uint64_t i,
-                    CUmemGenericAllocationHandle handle, uint32_t pages)
+static uint64_t mapped_calls_put(const struct ms_heap *heap, const struct ms_growth *growth, uint64_t i,
+                                 CUmemGenericAllocationHandle handle, uint32_t pages)
 {
     struct ms_backing_page *first = region_page(heap, growth, i);
     for (uint32_t k = 0; k < pages; k++) {
@@ -153,7 +153,7 @@ static uint64_t put(const struct ms_heap *heap, const struct ms_growth *growth, 
     return pages;
 }
 
-static void unmake(struct ms_heap *heap, struct ms_growth *growth)
+static void mapped_calls_unmake(struct ms_heap *heap, struct ms_growth *growth)
 {
     struct ms_handles h = region_handles(heap, growth, growth->moved, growth->moved + growth->made);
     while (ms_handles_next(&h))
@@ -174,7 +174,8 @@ static int make_handles(struct ms_heap *heap, struct ms_growth *growth, uint64_t
         int status = (int)heap->gpu->handle_create(&handle, pages * b->page_bytes, &prop, 0);
         atomic_fetch_add_explicit(&heap->vendor_allocs, 1, memory_order_relaxed);
         if (status == CUDA_SUCCESS)
-            growth->made += put(heap, growth, growth->moved + growth->made, handle, (uint32_t)pages);
+            growth->made +=
+                mapped_calls_put(heap, growth, growth->moved + growth->made, handle, (uint32_t)pages);
         else if (status == CUDA_ERROR_OUT_OF_MEMORY && pages > 1)
             most = pages / 2;
         else
@@ -184,7 +185,7 @@ static int make_handles(struct ms_heap *heap, struct ms_growth *growth, uint64_t
 }
 
 /* The pages that no source has. */
-static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
+static int mapped_calls_make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
 {
     const struct ms_backing *b = heap->backing;
     int status = CUDA_ERROR_OUT_OF_MEMORY;
@@ -192,11 +193,11 @@ static int make(struct ms_heap *heap, struct ms_growth *growth, uint64_t count)
         return CUDA_SUCCESS;
     if (!ms_device_charge(heap->device, count * b->page_bytes, heap->limit_bytes))
         return status;
-    if (is_there(heap, count * b->page_bytes))
+    if (mapped_calls_is_there(heap, count * b->page_bytes))
         status = make_handles(heap, growth, count);
     ms_device_refund(heap->device, (count - growth->made) * b->page_bytes);
     if (status != CUDA_SUCCESS)
-        unmake(heap, growth);
+        mapped_calls_unmake(heap, growth);
     ms_segment_note_ceiling(heap, status == CUDA_ERROR_OUT_OF_MEMORY);
     return status;
 }
@@ -212,7 +213,7 @@ static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struc
         if (status != CUDA_SUCCESS)
             return status;
         if (growth->region) {
-            put(heap, growth, growth->emptied, h.page->handle, h.page->pages);
+            mapped_calls_put(heap, growth, growth->emptied, h.page->handle, h.page->pages);
             h.page->handle = 0;
         } else {
             release(heap, h.page);
@@ -222,7 +223,7 @@ static int move_from(struct ms_heap *heap, struct ms_growth *growth, const struc
     return CUDA_SUCCESS;
 }
 
-static int move(struct ms_heap *heap, struct ms_growth *growth)
+static int mapped_calls_move(struct ms_heap *heap, struct ms_growth *growth)
 {
     int status = CUDA_SUCCESS;
     for (uint32_t i = 0; i < growth->source_count && status == CUDA_SUCCESS; i++)
@@ -283,9 +284,9 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
     uint64_t mapped = 0, begin_ns = ms_clock_ns();
     clear(heap, growth);
     ms_context_scope_begin(&visit, heap->gpu, heap->context);
-    *status_p = make(heap, growth, region_count(heap, growth) - growth->moved);
+    *status_p = mapped_calls_make(heap, growth, region_count(heap, growth) - growth->moved);
     if (*status_p == CUDA_SUCCESS) {
-        *status_p = move(heap, growth);
+        *status_p = mapped_calls_move(heap, growth);
         if (*status_p == CUDA_SUCCESS)
             *status_p = map(heap, growth, &mapped);
         if (*status_p != CUDA_SUCCESS)
@@ -305,7 +306,7 @@ void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
 {
     struct ms_context_scope visit;
     ms_context_scope_begin(&visit, heap->gpu, heap->context);
-    int status = move(heap, growth);
+    int status = mapped_calls_move(heap, growth);
     ms_context_scope_end(&visit);
     growth->lost = growth->emptied;
     ms_device_refund(heap->device, growth->lost * heap->backing->page_bytes);

@@ -213,7 +213,8 @@ static bool weigh(const struct ms_backing *b, struct ms_extent *hole, uint64_t b
     return true;
 }
 
-static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t align, struct place *best)
+static bool mapped_pages_find_place(const struct ms_backing *b, uint64_t bytes, uint64_t align,
+                                    struct place *best)
 {
     struct place p;
     for (struct ms_extent *hole = b->holes; hole; hole = hole->next) {
@@ -224,7 +225,8 @@ static bool find_place(const struct ms_backing *b, uint64_t bytes, uint64_t alig
     return best->hole != NULL;
 }
 
-static struct ms_extent *hold(struct ms_heap *heap, struct ms_extent *extent, uint64_t begin, uint64_t bytes)
+static struct ms_extent *mapped_pages_hold(struct ms_heap *heap, struct ms_extent *extent, uint64_t begin,
+                                           uint64_t bytes)
 {
     struct ms_extent *part = ms_extent_hold(&heap->extents, extent, begin, bytes);
     if (!part)
@@ -238,7 +240,7 @@ static struct ms_extent *hold(struct ms_heap *heap, struct ms_extent *extent, ui
     return part;
 }
 
-static void let_go(struct ms_heap *heap, struct ms_extent *extent)
+static void mapped_pages_let_go(struct ms_heap *heap, struct ms_extent *extent)
 {
     if (!extent)
         return;
@@ -264,16 +266,18 @@ bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct 
 {
     struct ms_backing *b = heap->backing;
     struct place p = {0};
-    if (!find_place(b, bytes, align, &p))
+    if (!mapped_pages_find_place(b, bytes, align, &p))
         return false;
     *growth = (struct ms_growth){.region = take_of_hole(b, p.hole, p.begin, p.bytes),
                                  .handle_pages = handle_pages(heap, p.bytes)};
     if (!growth->region)
         return false;
     if (p.before)
-        growth->before = hold(heap, p.before, ms_extent_address(p.before), ms_extent_bytes(p.before));
+        growth->before =
+            mapped_pages_hold(heap, p.before, ms_extent_address(p.before), ms_extent_bytes(p.before));
     if (p.after) /* what is behind the block may be moved in front of it */
-        growth->after = hold(heap, p.after, ms_extent_address(p.after), p.end - ms_extent_address(p.after));
+        growth->after =
+            mapped_pages_hold(heap, p.after, ms_extent_address(p.after), p.end - ms_extent_address(p.after));
     if (ms_page_set(p.begin, p.bytes, b->segment))
         return true;
     ms_pages_settle(heap, growth, false);
@@ -302,7 +306,8 @@ static uint64_t closest(const struct ms_backing *b, uint64_t *begin_p, uint64_t 
 static bool add_source(struct ms_heap *heap, struct ms_growth *growth, struct ms_extent *extent,
                        uint64_t begin, uint64_t bytes)
 {
-    struct ms_extent *part = growth->source_count < MS_SOURCES ? hold(heap, extent, begin, bytes) : NULL;
+    struct ms_extent *part =
+        growth->source_count < MS_SOURCES ? mapped_pages_hold(heap, extent, begin, bytes) : NULL;
     if (!part)
         return false;
     ms_page_clear(begin, bytes, heap->backing->segment);
@@ -352,7 +357,8 @@ struct choice {
 };
 
 /* The shortest handle of an extent that is `least` bytes or more, if it is shorter than what was chosen. */
-static void choose(const struct ms_backing *b, struct ms_extent *extent, uint64_t least, struct choice *best)
+static void mapped_pages_choose(const struct ms_backing *b, struct ms_extent *extent, uint64_t least,
+                                struct choice *best)
 {
     uint64_t begin, bytes;
     for (uint64_t from = 0; (bytes = whole_handles(b, extent, from, &begin)) != 0; from = begin + bytes) {
@@ -372,7 +378,7 @@ void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64
         for (uint32_t column = 0; column < MS_EXTENT_COLUMNS && heap->extents.columns[row]; column++) {
             for (struct ms_extent *extent = heap->extents.bins[row][column]; extent; extent = extent->next) {
                 if (extent->segment->backing == b && ms_extent_bytes(extent) >= least * b->page_bytes)
-                    choose(b, extent, least * b->page_bytes, &best);
+                    mapped_pages_choose(b, extent, least * b->page_bytes, &best);
             }
         }
     }
@@ -380,7 +386,7 @@ void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64
         add_source(heap, growth, best.extent, best.begin, best.bytes);
 }
 
-static void mark(struct ms_backing *b, const struct ms_extent *extent, bool mapped)
+static void mapped_pages_mark(struct ms_backing *b, const struct ms_extent *extent, bool mapped)
 {
     for (uint64_t at = ms_extent_address(extent); at < run_end(extent); at += b->page_bytes) {
         struct ms_backing_page *page = ms_backing_page(b, at);
@@ -403,14 +409,14 @@ static void settle_source(struct ms_heap *heap, struct ms_extent *extent, uint64
     if (gone) {
         if (!rest && bytes < ms_extent_bytes(extent))
             return; /* no memory for tables: held for ever */
-        mark(b, extent, false);
+        mapped_pages_mark(b, extent, false);
         ms_pages_make_hole(b, extent);
     }
     if (!rest)
         return;
     rest->class_index = MS_NO_CLASS;
     ms_page_set(ms_extent_address(rest), ms_extent_bytes(rest), b->segment);
-    let_go(heap, rest);
+    mapped_pages_let_go(heap, rest);
 }
 
 void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled)
@@ -428,13 +434,13 @@ void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled
     heap->reserved_bytes += (growth->made - growth->lost) * b->page_bytes;
     if (heap->peak_reserved_bytes < heap->reserved_bytes)
         heap->peak_reserved_bytes = heap->reserved_bytes;
-    let_go(heap, growth->before);
-    let_go(heap, growth->after);
+    mapped_pages_let_go(heap, growth->before);
+    mapped_pages_let_go(heap, growth->after);
     if (!growth->region)
         return;
     if (filled) {
-        mark(b, growth->region, true);
-        let_go(heap, growth->region);
+        mapped_pages_mark(b, growth->region, true);
+        mapped_pages_let_go(heap, growth->region);
         return;
     }
     ms_page_clear(ms_extent_address(growth->region), ms_extent_bytes(growth->region), b->segment);

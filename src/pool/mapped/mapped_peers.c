@@ -44,7 +44,7 @@ static bool handle_at(struct ms_heap *heap, uint64_t at, uint64_t *end_p)
 }
 
 /* What is unmapped meanwhile is another's affair: then handle by handle, and what fails is nobody's. */
-static void set(struct ms_heap *heap, struct ms_byte_range range, const CUmemAccessDesc *desc)
+static void mapped_peers_set(struct ms_heap *heap, struct ms_byte_range range, const CUmemAccessDesc *desc)
 {
     if (heap->gpu->set_access(range.address, range.bytes, desc, 1) == CUDA_SUCCESS)
         return;
@@ -74,7 +74,7 @@ static void set_all(struct ms_heap *heap, int device, bool allowed)
             whole = whole_handles(heap->backing, range);
         ms_unlock(&heap->lock);
         if (more)
-            set(heap, whole, &desc);
+            mapped_peers_set(heap, whole, &desc);
     }
     ms_context_scope_end(&visit);
 }

@@ -26,7 +26,7 @@ static struct ms_byte_range extent_behind(const struct ms_backing *b, const stru
     return extent_at(b, hole ? ms_extent_address(hole) + ms_extent_bytes(hole) : b->address);
 }
 
-static bool make_room(struct ms_backing *b)
+static bool mapped_segments_make_room(struct ms_backing *b)
 {
     if (b->told_count < b->told_room)
         return true;
@@ -53,7 +53,7 @@ static bool was_told(const struct ms_backing *b, const struct ms_byte_range *ran
 }
 
 /* It begins where the range does or a hole ends, and ends where the next one begins. */
-static bool is_there(const struct ms_backing *b, const struct ms_byte_range *told)
+static bool mapped_segments_is_there(const struct ms_backing *b, const struct ms_byte_range *told)
 {
     if (!b->segment)
         return false;
@@ -66,14 +66,14 @@ static bool is_there(const struct ms_backing *b, const struct ms_byte_range *tol
 /* There, and not known yet. */
 static bool is_new(struct ms_backing *b, struct ms_byte_range range)
 {
-    return range.bytes && !was_told(b, &range) && make_room(b);
+    return range.bytes && !was_told(b, &range) && mapped_segments_make_room(b);
 }
 
 /* The next thing to tell; what is gone comes first. Heap's lock held. */
 static bool next_change(struct ms_backing *b, struct ms_byte_range *extent_p, bool *added_p)
 {
     for (uint32_t i = 0; i < b->told_count; i++) {
-        if (!is_there(b, &b->told[i])) {
+        if (!mapped_segments_is_there(b, &b->told[i])) {
             *extent_p = b->told[i];
             *added_p = false;
             b->told[i] = b->told[--b->told_count];

@@ -23,7 +23,7 @@ uint64_t ms_pool_rest_allowance(uint64_t live)
     return live / MS_REST_SHARE + MS_REST_BYTES;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t idle_trim_less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -33,7 +33,7 @@ static uint64_t cached_in(struct ms_heap *heap, uint64_t live)
     ms_lock(&heap->lock);
     uint64_t reserved = heap->reserved_bytes;
     ms_unlock(&heap->lock);
-    return less(reserved, live);
+    return idle_trim_less(reserved, live);
 }
 
 static uint64_t used_of(const struct ms_mempool *pool)
@@ -81,12 +81,12 @@ static uint64_t rest_pool(struct ms_mempool *pool, uint64_t may)
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire),
              threshold = atomic_load_explicit(&pool->threshold, memory_order_relaxed),
              held = atomic_load_explicit(&pool->held, memory_order_relaxed),
-             cached = less(held, used_of(pool)), keep = handle && threshold > may ? threshold : may;
+             cached = idle_trim_less(held, used_of(pool)), keep = handle && threshold > may ? threshold : may;
     if (cached <= keep || !ms_stream_arena_give_back(pool, cached - keep))
         return cached;
     held = atomic_load_explicit(&pool->held, memory_order_relaxed);
     ms_mempool_trim_to(pool, threshold > held ? threshold : held);
-    return less(held, used_of(pool));
+    return idle_trim_less(held, used_of(pool));
 }
 
 static void rest_device(int device)
@@ -96,12 +96,12 @@ static void rest_device(int device)
     struct ms_mempool *pool;
     ms_driver_frees_settle(device);
     for (uint32_t i = 0; (heap = ms_heap_ref(&i, device)) != NULL;) {
-        may = less(may, rest_heap(heap, may));
+        may = idle_trim_less(may, rest_heap(heap, may));
         ms_heap_leave(heap);
     }
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device && ms_mempool_arenas(pool))
-            may = less(may, rest_pool(pool, may));
+            may = idle_trim_less(may, rest_pool(pool, may));
     }
     ms_external_trim(device, may);
 }

@@ -44,7 +44,8 @@ static struct ms_segment *victim(struct ms_heap *heap, uint64_t bytes)
     return largest;
 }
 
-static uint32_t choose(struct ms_heap *heap, uint64_t bytes, struct ms_segment **victims, uint64_t *chosen_p)
+static uint32_t keep_choose(struct ms_heap *heap, uint64_t bytes, struct ms_segment **victims,
+                            uint64_t *chosen_p)
 {
     uint32_t count = 0;
     ms_lock(&heap->lock);
@@ -72,14 +73,14 @@ static uint32_t choose(struct ms_heap *heap, uint64_t bytes, struct ms_segment *
 }
 
 /* `quiet`: else only what can go asynchronously. */
-static uint64_t give_back(struct ms_heap *heap, uint64_t bytes, bool quiet)
+static uint64_t keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet)
 {
     struct ms_segment *victims[VICTIMS];
     uint64_t given = 0, went;
     uint32_t count;
     do {
         uint64_t chosen = given;
-        count = choose(heap, bytes, victims, &chosen);
+        count = keep_choose(heap, bytes, victims, &chosen);
         went = ms_segment_return(heap, victims, count, quiet);
         if (count)
             ms_driver_frees_end(heap->device);
@@ -111,7 +112,7 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
 {
     if (!bytes || !any_may_go(heap) || (!quiet_known && !ms_fence_quiet(heap)))
         return 0;
-    return give_back(heap, bytes, true);
+    return keep_give_back(heap, bytes, true);
 }
 
 /* ... and where it is not quiet, asynchronously, if the vendor can do that. */
@@ -119,7 +120,7 @@ static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = ms_keep_give_back(heap, bytes, false);
     if (given < bytes && !ms_fence_captured(heap))
-        given += give_back(heap, bytes - given, false);
+        given += keep_give_back(heap, bytes - given, false);
     return given;
 }
 
@@ -202,7 +203,7 @@ static uint64_t give_back_on(int device, const struct ms_heap *own, uint64_t byt
 }
 
 /* What is free by now lies in segments, as far as nobody has to be waited for. */
-static void gather(struct ms_heap *heap)
+static void keep_gather(struct ms_heap *heap)
 {
     ms_fence_close(heap);
     ms_fence_poll(heap);
@@ -216,7 +217,7 @@ static void gather_on(int device, const struct ms_heap *waited_for)
         if (heap == waited_for)
             ms_tcache_flush(&heap->cache);
         else
-            gather(heap);
+            keep_gather(heap);
         ms_heap_leave(heap);
     }
 }
@@ -236,7 +237,7 @@ static bool wait_for_others(int device, struct ms_heap *own, uint64_t since)
     return false;
 }
 
-static void make_room(int device, struct ms_heap *own, bool chunk)
+static void keep_make_room(int device, struct ms_heap *own, bool chunk)
 {
     uint64_t since = 0;
     for (bool gathered = false;;) {
@@ -262,7 +263,7 @@ static void make_room(int device, struct ms_heap *own, bool chunk)
 /* --- learning --- */
 
 /* What a wait gave back and is asked for again was worth keeping: as much as is reserved again. */
-static void learn(int device)
+static void keep_learn(int device)
 {
     struct ms_device *d = &ms_devices[device];
     uint64_t trimmed = atomic_load_explicit(&d->trimmed_bytes, memory_order_relaxed),
@@ -278,7 +279,7 @@ static void learn(int device)
 
 /* Nobody else has much of the device, or more than when that was asked first: what is neither free nor the
  * pool's is this process's contexts and what the vendor gave it besides, or another process's. */
-static bool is_alone(struct ms_heap *heap)
+static bool keep_is_alone(struct ms_heap *heap)
 {
     struct ms_device *d = &ms_devices[heap->device];
     const struct ms_gpu *gpu = heap->gpu;
@@ -304,7 +305,7 @@ static bool was_alone(struct ms_heap *heap)
     uint64_t now = ms_clock_ns();
     if (now < atomic_load_explicit(&d->alone_until_ns, memory_order_relaxed))
         return true;
-    bool alone = is_alone(heap);
+    bool alone = keep_is_alone(heap);
     atomic_store_explicit(&d->alone_until_ns, alone ? now + MS_KEEP_ALONE_NS : 0, memory_order_relaxed);
     return alone;
 }
@@ -325,13 +326,13 @@ static uint64_t learned(struct ms_heap *heap)
 
 void ms_keep_before_growth(struct ms_heap *heap, bool chunk)
 {
-    learn(heap->device);
+    keep_learn(heap->device);
     ms_lock(&heap->lock);
     bool leaving = heap->extents.leaving != NULL;
     ms_unlock(&heap->lock);
     if (leaving)
         give_back_anyhow(heap, 1);
-    make_room(heap->device, heap, chunk);
+    keep_make_room(heap->device, heap, chunk);
 }
 
 void ms_keep_before_followed(int device, uint64_t bytes)
@@ -339,7 +340,7 @@ void ms_keep_before_followed(int device, uint64_t bytes)
     if (!atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed))
         return;
     ms_device_ask(device, bytes, bytes);
-    make_room(device, NULL, false);
+    keep_make_room(device, NULL, false);
     ms_device_answered(device, bytes);
     ms_device_unask(device, bytes);
 }
@@ -366,7 +367,7 @@ void ms_keep_at_sync(struct ms_heap *heap)
         return;
     gather_on(device, heap);
     s = standing_of(device);
-    uint64_t over = over_at_sync(heap, &s), given = over || leaving ? give_back(heap, over, true) : 0;
+    uint64_t over = over_at_sync(heap, &s), given = over || leaving ? keep_give_back(heap, over, true) : 0;
     if (given < over)
         given += give_back_on(device, heap, over - given);
     if (given && atomic_load_explicit(&ms_devices[device].trimmed_bytes, memory_order_relaxed) < s.reserved)
@@ -389,7 +390,7 @@ uint64_t ms_keep_make_room(int device, uint64_t bytes)
         /* what graphs may know, and nobody has, is no more than the driver would have unmapped at its free */
         if (!ms_fence_captured(heap))
             ms_captured_forget(heap);
-        gather(heap);
+        keep_gather(heap);
         given += give_back_anyhow(heap, bytes - given);
         ms_heap_leave(heap);
     }

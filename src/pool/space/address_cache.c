@@ -38,7 +38,7 @@ static unsigned bits_of(uintptr_t table)
 }
 
 /* Instead of `old`, unless another thread was first. */
-static MS_NOINLINE void grow(uintptr_t old)
+static MS_NOINLINE void address_cache_grow(uintptr_t old)
 {
     unsigned bits = bits_of(old) + GROWTH_BITS;
     if (bits > MOST_BITS)
@@ -66,7 +66,7 @@ static MS_NOINLINE void look_around(uintptr_t table, uint64_t hash)
             used += atomic_load_explicit(&set->entries[way], memory_order_relaxed) != 0;
     }
     if (used >= FULL)
-        grow(table);
+        address_cache_grow(table);
 }
 
 void ms_address_cache_note_somewhere(uintptr_t table, uint64_t hash, const struct ms_slot *slot,

@@ -24,7 +24,7 @@ static uint32_t first_of(const struct ms_extents *extents, uint64_t bytes)
     return low;
 }
 
-static bool make_room(struct ms_extents *extents)
+static bool dedicated_make_room(struct ms_extents *extents)
 {
     if (extents->vacant_count < extents->vacant_room)
         return true;
@@ -52,7 +52,7 @@ void ms_vacant_put(struct ms_extents *extents, struct ms_segment *segment)
         return;
     }
     extents->vacant_bytes += segment->bytes;
-    if (!make_room(extents))
+    if (!dedicated_make_room(extents))
         return; /* it stays reserved and is used no more; nothing is lost but memory, on a host that has none
                  */
     uint32_t at = first_of(extents, segment->bytes);
@@ -77,7 +77,7 @@ void ms_vacant_remove(struct ms_extents *extents, struct ms_segment *segment)
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
 }
 
-static struct ms_slot *take(struct ms_extents *extents, uint64_t bytes, uint64_t waste)
+static struct ms_slot *dedicated_take(struct ms_extents *extents, uint64_t bytes, uint64_t waste)
 {
     uint32_t at = first_of(extents, bytes);
     if (at == extents->vacant_count || extents->vacant[at]->bytes - bytes > waste)
@@ -87,14 +87,14 @@ static struct ms_slot *take(struct ms_extents *extents, uint64_t bytes, uint64_t
 
 struct ms_slot *ms_dedicated_take(struct ms_extents *extents, uint64_t bytes)
 {
-    return take(extents, bytes, bytes / MS_DEDICATED_WASTE_SHARE);
+    return dedicated_take(extents, bytes, bytes / MS_DEDICATED_WASTE_SHARE);
 }
 
 struct ms_slot *ms_large_take(struct ms_extents *extents, const struct ms_fit *fit,
                               const struct ms_request *request)
 {
     uint64_t bytes = request->granted;
-    struct ms_slot *slot = take(extents, bytes, 0);
+    struct ms_slot *slot = dedicated_take(extents, bytes, 0);
     struct ms_extent *extent = slot ? NULL : ms_extent_take_fit(extents, fit, bytes, request->align);
     if (extent)
         return &extent->only;

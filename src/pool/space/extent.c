@@ -175,8 +175,8 @@ struct ms_fit ms_extent_fit(struct ms_extents *extents, uint64_t bytes, uint64_t
 }
 
 /* A block out of a free extent. */
-static struct ms_extent *take_of(struct ms_extents *extents, struct ms_extent *extent, uint64_t begin,
-                                 uint64_t bytes)
+static struct ms_extent *extent_take_of(struct ms_extents *extents, struct ms_extent *extent, uint64_t begin,
+                                        uint64_t bytes)
 {
     extent = ms_extent_hold(extents, extent, begin, bytes);
     if (!extent)
@@ -196,9 +196,9 @@ static struct ms_extent *take_vacant(struct ms_extents *extents, struct ms_segme
     if (!ms_extent_open(extents, vacant))
         ms_vacant_put(extents, vacant);
     struct ms_extent *extent = search(extents, bytes, align);
-    extent = extent
-                 ? take_of(extents, extent, ms_extent_address(extent) + gap_in(extent, bytes, align), bytes)
-                 : NULL;
+    extent = extent ? extent_take_of(extents, extent,
+                                     ms_extent_address(extent) + gap_in(extent, bytes, align), bytes)
+                    : NULL;
     ms_extent_close(extents, vacant);
     return extent;
 }
@@ -209,7 +209,8 @@ struct ms_extent *ms_extent_take_fit(struct ms_extents *extents, const struct ms
     if (fit->vacant)
         return take_vacant(extents, fit->vacant, bytes, align);
     struct ms_extent *extent = fit->extent;
-    return extent ? take_of(extents, extent, ms_extent_address(extent) + gap_in(extent, bytes, align), bytes)
+    return extent ? extent_take_of(extents, extent, ms_extent_address(extent) + gap_in(extent, bytes, align),
+                                   bytes)
                   : NULL;
 }
 
@@ -234,7 +235,7 @@ struct ms_extent *ms_extent_take_within(struct ms_extents *extents, struct ms_se
         from = from > begin ? from : begin;
         to = to < end ? to : end;
         if (extent->free && from < to && to - from >= bytes)
-            return take_of(extents, extent, from, bytes);
+            return extent_take_of(extents, extent, from, bytes);
     }
     return NULL;
 }

@@ -27,7 +27,7 @@ static uint32_t slots_of_next_span(const struct ms_extents *extents, uint32_t cl
     return (uint32_t)(wanted > most ? most : wanted);
 }
 
-static void list(struct ms_extents *extents, struct ms_extent *span)
+static void slab_list(struct ms_extents *extents, struct ms_extent *span)
 {
     struct ms_extent **head = &extents->spans[span->class_index];
     span->previous = NULL;
@@ -80,12 +80,12 @@ static struct ms_extent *new_span(struct ms_extents *extents, uint32_t class_ind
     }
     ms_span_set_slots(span, slots, count);
     extents->span_count[class_index]++;
-    list(extents, span);
+    slab_list(extents, span);
     return span;
 }
 
-static uint32_t take_of(struct ms_extents *extents, struct ms_extent *span, struct ms_slot **items,
-                        uint32_t count)
+static uint32_t slab_take_of(struct ms_extents *extents, struct ms_extent *span, struct ms_slot **items,
+                             uint32_t count)
 {
     uint32_t taken = 0, slot_count;
     struct ms_slot *slots = ms_span_slots(span, &slot_count);
@@ -111,7 +111,7 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
     if (!span)
         span = new_span(extents, class_index);
     for (; span && taken < count; span = extents->spans[class_index])
-        taken += take_of(extents, span, items + taken, count - taken);
+        taken += slab_take_of(extents, span, items + taken, count - taken);
     return taken;
 }
 
@@ -122,7 +122,7 @@ void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot)
     span->map[slot->index / 64] |= (uint64_t)1 << slot->index % 64;
     span->span.used--;
     if (!span->listed)
-        list(extents, span);
+        slab_list(extents, span);
     if (span->span.used)
         return;
     unlist(extents, span);

@@ -15,8 +15,8 @@ static uint64_t read_of(const _Atomic uint64_t *value)
 }
 
 /* Of the whole life of the stream arena. */
-static void count(const struct ms_stream_arena *arena, const struct ms_pool_figures *figures,
-                  uint64_t *counts)
+static void arena_figures_count(const struct ms_stream_arena *arena, const struct ms_pool_figures *figures,
+                                uint64_t *counts)
 {
     for (int tier = 0; tier < MS_TIER_COUNT; tier++)
         counts[MS_STREAM_ARENA_HITS + tier] = figures->hits[tier];
@@ -28,7 +28,7 @@ static void count(const struct ms_stream_arena *arena, const struct ms_pool_figu
     counts[MS_STREAM_ARENA_WAITED] = read_of(&arena->waited);
 }
 
-static void set(struct ms_stream_figures *f, const uint64_t *counts)
+static void arena_figures_set(struct ms_stream_figures *f, const uint64_t *counts)
 {
     for (int tier = 0; tier < MS_TIER_COUNT; tier++)
         f->figures.hits[tier] = counts[MS_STREAM_ARENA_HITS + tier];
@@ -46,7 +46,7 @@ void ms_stream_arena_retire_figures(struct ms_stream_arena *arena)
     uint64_t counts[MS_STREAM_ARENA_COUNTS];
     const struct ms_mempool *pool = arena->pool;
     ms_figures_of_heap(arena->heap, &figures);
-    count(arena, &figures, counts);
+    arena_figures_count(arena, &figures, counts);
     for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
         uint64_t before = atomic_exchange_explicit(&arena->before[i], counts[i], memory_order_relaxed);
         atomic_fetch_add_explicit(&former[pool->device][i], counts[i] - before, memory_order_relaxed);
@@ -67,12 +67,12 @@ static void figures_of(struct ms_stream_arena *arena, const struct ms_mempool *p
                                     .away_bytes = read_of(&arena->heap->away_bytes),
                                     .hoarded_bytes = read_of(&arena->hoarded)};
     ms_figures_of_heap(arena->heap, &f->figures);
-    count(arena, &f->figures, counts);
+    arena_figures_count(arena, &f->figures, counts);
     for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
         uint64_t before = read_of(&arena->before[i]);
         counts[i] = counts[i] > before ? counts[i] - before : 0;
     }
-    set(f, counts);
+    arena_figures_set(f, counts);
 }
 
 /* False if there are none. */
@@ -86,7 +86,7 @@ static bool former_of(int device, struct ms_stream_figures *f)
                                     .by_program = true,
                                     .ended = true,
                                     .former = true};
-    set(f, counts);
+    arena_figures_set(f, counts);
     return any != 0;
 }
 

@@ -61,7 +61,7 @@ static bool nothing_under_way(struct ms_stream_arena *arena)
     return idle || ms_cross_free_context_is_idle(arena);
 }
 
-static uint64_t give_back(struct ms_stream_arena *arena, uint64_t bytes)
+static uint64_t arena_give_give_back(struct ms_stream_arena *arena, uint64_t bytes)
 {
     uint64_t given = 0;
     ms_tcache_flush(&arena->heap->cache);
@@ -100,7 +100,7 @@ uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes)
             ms_tcache_flush(&arena->heap->cache);
             given += ms_keep_give_back(arena->heap, bytes - given, true);
         } else {
-            given += give_back(arena, bytes - given);
+            given += arena_give_give_back(arena, bytes - given);
         }
         atomic_fetch_sub(&arena->leaving, 1);
     }
@@ -145,7 +145,7 @@ uint64_t ms_stream_reclaimable(int device)
 /* What is held beyond what is in use, the pool's own threshold and what others leave of MEMSHIM_KEEP; of a
  * pool that was destroyed, what came home since its last block was freed. `left_p` is UINT64_MAX until it was
  * asked for, and less by what stays here. */
-static void settle(struct ms_mempool *pool, uint64_t *left_p)
+static void arena_give_settle(struct ms_mempool *pool, uint64_t *left_p)
 {
     struct ms_stream_arena *arena = ms_mempool_arenas(pool);
     uint64_t handle = atomic_load_explicit(&pool->handle, memory_order_acquire);
@@ -173,6 +173,6 @@ void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
     ms_driver_frees_settle(device);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
         if (pool->device == device && pool->gpu == gpu)
-            settle(pool, &left);
+            arena_give_settle(pool, &left);
     }
 }

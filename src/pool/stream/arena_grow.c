@@ -16,7 +16,7 @@
 #include "pool/stream/stream_arena.h"
 #include "pool/stream/driver_frees.h"
 
-static bool is_alone(const struct ms_stream_arena *arena)
+static bool arena_grow_is_alone(const struct ms_stream_arena *arena)
 {
     const struct ms_mempool *pool = arena->pool;
     return !arena->next_of_pool && ms_mempool_arenas(pool) == arena;
@@ -114,7 +114,8 @@ static uint64_t wanted(const struct ms_stream_arena *arena, const struct ms_requ
     const struct ms_mempool *pool = arena->pool;
     uint64_t least = ms_request_pages(request),
              unit = atomic_load_explicit(&pool->unit, memory_order_acquire);
-    if (request->single || !unit || least >= unit || !is_alone(arena) || ms_heap_left(arena->heap) < unit)
+    if (request->single || !unit || least >= unit || !arena_grow_is_alone(arena) ||
+        ms_heap_left(arena->heap) < unit)
         return least;
     /* as much again as it has, so that a stream that needs little holds little */
     uint64_t more = ms_round_up(has ? has : unit / MS_STREAM_ARENA_PIECE_SHARE, MS_PAGE_BYTES),

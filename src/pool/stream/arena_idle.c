@@ -17,7 +17,7 @@ static uint64_t idle_of(struct ms_stream_arena *arena)
     return figures.reserved_bytes > used ? figures.reserved_bytes - used : 0;
 }
 
-static void note(struct ms_stream_arena *arena, uint64_t bytes)
+static void arena_idle_note(struct ms_stream_arena *arena, uint64_t bytes)
 {
     uint64_t idle = idle_of(arena);
     if (idle < bytes)
@@ -32,6 +32,6 @@ void ms_stream_arena_note_idle_held(const struct ms_stream_arena *asking, uint64
     struct ms_stream_arena *arena = ms_mempool_arenas(pool);
     for (int i = 0; arena && i < LOOKED_AT; i++, arena = arena->next_of_pool) {
         if (arena != asking)
-            note(arena, bytes);
+            arena_idle_note(arena, bytes);
     }
 }

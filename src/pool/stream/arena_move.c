@@ -45,7 +45,7 @@ static void put_back(struct ms_heap *heap, struct ms_segment *segment)
 }
 
 /* No block lies in it: nobody who has an address asks for its heap meanwhile. */
-static void move(struct ms_heap *from, struct ms_heap *to, struct ms_segment *segment)
+static void arena_move_segment(struct ms_heap *from, struct ms_heap *to, struct ms_segment *segment)
 {
     ms_lock(&from->lock);
     ms_segment_unlink(from, segment);
@@ -76,7 +76,8 @@ bool ms_stream_arena_move(struct ms_stream_arena *from, struct ms_stream_arena *
     }
     atomic_fetch_add(&to->leaving, 1); /* it is not empty, whatever it looks like */
     ms_wait_note_growth(to, segment->address, segment->bytes);
-    move(from->heap, to->heap, segment); /* and from here on anybody's, who may even give it back */
+    /* From here on it is anybody's, who may even give it back. */
+    arena_move_segment(from->heap, to->heap, segment);
     atomic_fetch_sub(&to->leaving, 1);
     return true;
 }

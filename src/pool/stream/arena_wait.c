@@ -61,7 +61,7 @@ static struct piece latest_in(const struct ms_waits *waits, uint64_t begin, uint
 /* --- what is freed -------------------------------------------------------------------------------------- */
 
 /* Lock held. Everything in the stream arena was freed by `horizon`. */
-static void begin(struct ms_waits *waits, struct ms_stream *stream, uint64_t horizon)
+static void arena_wait_begin(struct ms_waits *waits, struct ms_stream *stream, uint64_t horizon)
 {
     memset(waits->pieces, 0, sizeof(waits->pieces));
     waits->next = 0;
@@ -78,20 +78,20 @@ void ms_wait_bound(struct ms_stream_arena *arena)
     if (!waits && (waits = ms_arena_alloc(sizeof(*waits))) == NULL)
         return;
     /* what another stream left in it was over before */
-    begin(waits, atomic_load_explicit(&arena->stream, memory_order_relaxed), 0);
+    arena_wait_begin(waits, atomic_load_explicit(&arena->stream, memory_order_relaxed), 0);
     atomic_store_explicit(&arena->waits, waits, memory_order_release);
 }
 
 /* Lock held. From here on frees are listed. Who is in the middle of one that is not has issued all that used
  * the block before this, so that a mark from now on is behind it. */
-static void start(struct ms_stream_arena *arena)
+static void arena_wait_start(struct ms_stream_arena *arena)
 {
     struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
     struct ms_waits *waits;
     if (atomic_load_explicit(&arena->waits, memory_order_relaxed) || !stream ||
         !(waits = ms_arena_alloc(sizeof(*waits))))
         return;
-    begin(waits, stream, ms_fence_timeline_point(&stream->time));
+    arena_wait_begin(waits, stream, ms_fence_timeline_point(&stream->time));
     atomic_store(&arena->waits, waits);
     ms_stream_mark(stream);
 }
@@ -111,12 +111,13 @@ void ms_wait_weigh(struct ms_stream_arena *arena)
     ms_lock(&ms_streams_lock);
     atomic_store_explicit(&pool->marked, true, memory_order_relaxed);
     for (struct ms_stream_arena *each = ms_mempool_arenas(pool); each; each = each->next_of_pool)
-        start(each);
+        arena_wait_start(each);
     ms_unlock(&ms_streams_lock);
 }
 
 /* Lock held. */
-static void note(struct ms_stream_arena *arena, uint64_t begin, uint64_t bytes, bool mark, bool exact)
+static void arena_wait_note(struct ms_stream_arena *arena, uint64_t begin, uint64_t bytes, bool mark,
+                            bool exact)
 {
     struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
     struct ms_waits *waits = atomic_load_explicit(&arena->waits, memory_order_relaxed);
@@ -133,8 +134,8 @@ void ms_wait_note_free(struct ms_stream_arena *arena, const struct ms_pool_block
     const struct ms_extent *extent = slot->extent;
     bool small = extent->class_index != MS_NO_CLASS;
     ms_lock(&ms_streams_lock);
-    note(arena, small ? ms_extent_address(extent) : block->address,
-         small ? ms_extent_bytes(extent) : block->granted, !small, true);
+    arena_wait_note(arena, small ? ms_extent_address(extent) : block->address,
+                    small ? ms_extent_bytes(extent) : block->granted, !small, true);
     ms_unlock(&ms_streams_lock);
 }
 
@@ -143,7 +144,7 @@ void ms_wait_note_growth(struct ms_stream_arena *arena, uint64_t address, uint64
     if (!atomic_load_explicit(&arena->waits, memory_order_acquire))
         return;
     ms_lock(&ms_streams_lock);
-    note(arena, address, bytes, true, false);
+    arena_wait_note(arena, address, bytes, true, false);
     ms_unlock(&ms_streams_lock);
 }
 
@@ -234,7 +235,8 @@ static const struct piece *next_larger(const struct ms_waits *waits, uint64_t by
 }
 
 /* Of what was freed there, what is still free. */
-static struct ms_slot *take_of(struct ms_heap *heap, const struct piece *piece, uint64_t bytes, bool single)
+static struct ms_slot *arena_wait_take_of(struct ms_heap *heap, const struct piece *piece, uint64_t bytes,
+                                          bool single)
 {
     struct ms_slot *slot = NULL;
     ms_lock(&heap->lock);
@@ -269,7 +271,7 @@ static struct ms_slot *behind(struct ms_stream_arena *arena, struct ms_stream_ar
     uint64_t bytes = request->granted < MS_UNIT_BYTES ? MS_UNIT_BYTES : request->granted;
     const struct piece *piece = stream ? next_larger(waits, bytes, NULL) : NULL;
     for (int i = 0; i < PLACES && piece; i++, piece = next_larger(waits, bytes, piece)) {
-        struct ms_slot *slot = take_of(home->heap, piece, bytes, request->single);
+        struct ms_slot *slot = arena_wait_take_of(home->heap, piece, bytes, request->single);
         uint64_t point;
         if (slot && exact_point(waits, slot, &point) && ms_wait_order(stream, waits->time, point))
             return slot;

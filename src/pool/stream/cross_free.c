@@ -46,7 +46,7 @@ static struct ms_cross_batch *batch_for(struct ms_stream *stream)
 }
 
 /* Nothing waits for it any more. */
-static void leave(struct ms_stream *stream)
+static void cross_free_leave(struct ms_stream *stream)
 {
     struct ms_stream **link = &first;
     while (*link != stream)
@@ -66,7 +66,7 @@ static void unlink_batch(struct ms_cross_batch *batch)
     if (stream->latest == batch)
         stream->latest = NULL;
     if (!stream->batches)
-        leave(stream);
+        cross_free_leave(stream);
     ms_records_drop(&records, batch);
     atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 }
@@ -167,7 +167,7 @@ static struct ms_cross_batch *open_batch(const struct ms_stream *stream)
 }
 
 /* Others may be made to wait for this free: they wait for nothing that comes after it. */
-static bool is_alone(const struct ms_pool_block *block, const struct ms_slot *slot)
+static bool cross_free_is_alone(const struct ms_pool_block *block, const struct ms_slot *slot)
 {
     const struct ms_mempool *pool = slot->extent->segment->heap->arena->pool;
     return MS_UNLIKELY(atomic_load_explicit(&pool->marked, memory_order_relaxed)) &&
@@ -186,7 +186,7 @@ void ms_cross_free_later(struct ms_stream *stream, const struct ms_pool_block *b
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     depart(block, slot);
     ms_lock(&ms_streams_lock);
-    bool alone = is_alone(block, slot);
+    bool alone = cross_free_is_alone(block, slot);
     struct ms_cross_batch *batch = alone ? NULL : open_batch(stream);
     if (!batch)
         batch = batch_for(stream);
@@ -246,7 +246,7 @@ void ms_cross_free_stream_died(struct ms_stream *stream)
 }
 
 /* What the stream has freed so far is over when all that it has now is. */
-static bool settle(struct ms_stream *stream)
+static bool cross_free_settle(struct ms_stream *stream)
 {
     ms_fence_timeline_look(&stream->time);
     bool any = finish_reached(stream);
@@ -266,7 +266,7 @@ bool ms_cross_free_collect(void)
     ms_lock(&ms_streams_lock);
     for (struct ms_stream *stream = first, *next; stream; stream = next) {
         next = stream->next_waiting;
-        any |= settle(stream);
+        any |= cross_free_settle(stream);
     }
     ms_unlock(&ms_streams_lock);
     return any;
@@ -284,8 +284,8 @@ static struct ms_slot *remove_item(struct ms_cross_batch *batch, uint32_t i)
     return slot;
 }
 
-static bool fits(const struct ms_slot *slot, const struct ms_stream_arena *arena,
-                 const struct ms_request *request, uint64_t most)
+static bool cross_free_fits(const struct ms_slot *slot, const struct ms_stream_arena *arena,
+                            const struct ms_request *request, uint64_t most)
 {
     const struct ms_segment *segment = slot->extent->segment;
     const struct ms_stream_arena *home = segment->heap->arena;
@@ -308,7 +308,8 @@ static void look_in(struct ms_cross_batch *batch, const struct ms_stream_arena *
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         const struct ms_slot *slot = batch->items[i];
-        if (fits(slot, arena, request, best->most) && (!best->batch || slot->extent->slot_bytes < best->most))
+        if (cross_free_fits(slot, arena, request, best->most) &&
+            (!best->batch || slot->extent->slot_bytes < best->most))
             *best = (struct found){batch, i, slot->extent->slot_bytes};
     }
 }

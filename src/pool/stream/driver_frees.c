@@ -42,7 +42,7 @@ void ms_driver_frees_note(struct ms_stream *stream, int device, uint64_t bytes)
 }
 
 /* Lock held: nothing is on its way any more. */
-static void forget(struct ms_stream *stream)
+static void driver_frees_forget(struct ms_stream *stream)
 {
     struct ms_stream **link = &first;
     while (*link != stream)
@@ -54,14 +54,14 @@ static void forget(struct ms_stream *stream)
 }
 
 /* Lock held. Where its context is lost nothing is known of it any more. */
-static uint64_t settle(struct ms_stream *stream)
+static uint64_t driver_frees_settle(struct ms_stream *stream)
 {
     uint64_t bytes = stream->returning;
     int status = ms_fence_timeline_look(&stream->time);
     bool over = stream->time.given_back <= ms_fence_timeline_reached(&stream->time);
     if (!over && status == CUDA_ERROR_NOT_READY)
         return 0;
-    forget(stream);
+    driver_frees_forget(stream);
     return over ? bytes : 0;
 }
 
@@ -79,7 +79,7 @@ uint64_t ms_driver_frees_settle(int device)
     for (struct ms_stream *stream = first, *next; stream; stream = next) {
         next = stream->next_returning;
         if (stream->returns_to == device)
-            settled += settle(stream);
+            settled += driver_frees_settle(stream);
     }
     ms_unlock(&ms_streams_lock);
     return settled;
@@ -141,7 +141,7 @@ bool ms_driver_frees_under_way(int device)
 void ms_driver_frees_died(struct ms_stream *stream)
 {
     if (stream->returning)
-        forget(stream);
+        driver_frees_forget(stream);
 }
 
 static void returns_reset(void)

@@ -31,7 +31,7 @@ struct ms_mempool *ms_mempool_at(uint32_t index)
                : NULL;
 }
 
-static struct ms_mempool *find(uint64_t handle)
+static struct ms_mempool *mempool_find(uint64_t handle)
 {
     struct ms_mempool *pool = NULL;
     for (uint32_t i = 0; handle && (pool = ms_mempool_at(i)) != NULL; i++) {
@@ -42,7 +42,7 @@ static struct ms_mempool *find(uint64_t handle)
 }
 
 /* Lock held. A record that is nobody's, or a new one. */
-static struct ms_mempool *unused(void)
+static struct ms_mempool *mempool_unused(void)
 {
     uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
@@ -81,8 +81,8 @@ static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute 
     return known;
 }
 
-static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int device, bool served,
-                               bool by_program)
+static struct ms_mempool *mempool_make(const struct ms_gpu *gpu, uint64_t handle, int device, bool served,
+                                       bool by_program)
 {
     uint64_t opportunistic = 0, internal = 0, threshold = 0;
     struct ms_context_scope visit;
@@ -93,8 +93,8 @@ static struct ms_mempool *make(const struct ms_gpu *gpu, uint64_t handle, int de
              asks(gpu, handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
     ms_context_scope_end(&visit);
     ms_lock(&ms_streams_lock);
-    struct ms_mempool *pool = find(handle);
-    if (!pool && (pool = unused()) != NULL) {
+    struct ms_mempool *pool = mempool_find(handle);
+    if (!pool && (pool = mempool_unused()) != NULL) {
         pool->gpu = gpu;
         pool->device = device;
         pool->served = served;
@@ -118,9 +118,9 @@ void ms_mempool_made(const struct ms_gpu *gpu, uint64_t handle, int device, bool
 {
     if (!handle || device < 0 || device >= MS_DEVICES_MAX)
         return;
-    if (find(handle)) /* somebody asked for it before there was one */
+    if (mempool_find(handle)) /* somebody asked for it before there was one */
         ms_mempool_ending(handle);
-    struct ms_mempool *pool = make(gpu, handle, device, served, true);
+    struct ms_mempool *pool = mempool_make(gpu, handle, device, served, true);
     if (pool && plain)
         atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
 }
@@ -132,7 +132,7 @@ static struct ms_mempool *meet(const struct ms_gpu *gpu, int device, CUmemoryPoo
     bool is_default = gpu->device_get_default_mem_pool &&
                       gpu->device_get_default_mem_pool(&first, ms_device_index(device)) == CUDA_SUCCESS &&
                       first == handle;
-    struct ms_mempool *pool = make(gpu, (uintptr_t)handle, device, is_default, !is_default);
+    struct ms_mempool *pool = mempool_make(gpu, (uintptr_t)handle, device, is_default, !is_default);
     if (pool && is_default)
         atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
     return pool;
@@ -153,7 +153,7 @@ static int device_of_default(const struct ms_gpu *gpu, int device, CUmemoryPool 
 
 struct ms_mempool *ms_mempool_named(const struct ms_gpu *gpu, int device, uint64_t handle)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     CUmemoryPool named = (CUmemoryPool)(uintptr_t)handle;
     if (MS_UNLIKELY(!pool && handle))
         pool = meet(gpu, device_of_default(gpu, device, named), named);
@@ -170,7 +170,7 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
     if (!gpu->device_get_mem_pool ||
         gpu->device_get_mem_pool(&handle, ms_device_index(device)) != CUDA_SUCCESS || !handle)
         return NULL;
-    pool = find((uintptr_t)handle);
+    pool = mempool_find((uintptr_t)handle);
     if (!pool)
         pool = meet(gpu, device, handle);
     ms_lock(&ms_streams_lock);
@@ -199,7 +199,7 @@ static void wait_for_answers(void)
 /* The handle may come back for another pool as soon as the driver has heard of the end. */
 struct ms_mempool *ms_mempool_ending(uint64_t handle)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     ms_mempool_current_changed();
     if (pool) {
         atomic_store(&pool->handle, 0);
@@ -258,14 +258,14 @@ void ms_mempool_ended(struct ms_mempool *ending, uint64_t handle, bool gone)
 
 void ms_mempool_trim(uint64_t handle)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     if (pool)
         ms_stream_arena_give_back(pool, UINT64_MAX);
 }
 
 void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     if (pool && rule == MS_MEMPOOL_OPPORTUNISTIC)
         atomic_store_explicit(&pool->opportunistic, value != 0, memory_order_relaxed);
     else if (pool && rule == MS_MEMPOOL_INTERNAL)
@@ -276,14 +276,14 @@ void ms_mempool_set(uint64_t handle, enum ms_mempool_rule rule, uint64_t value)
 
 void ms_mempool_bounded(uint64_t handle)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     if (pool)
         atomic_store_explicit(&pool->bounded, true, memory_order_relaxed);
 }
 
 bool ms_mempool_use(uint64_t handle, struct ms_mempool_use *use_p)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     if (!pool || !pool->served)
         return false;
     *use_p = (struct ms_mempool_use){.held = atomic_load_explicit(&pool->held, memory_order_relaxed),
@@ -294,7 +294,7 @@ bool ms_mempool_use(uint64_t handle, struct ms_mempool_use *use_p)
 
 void ms_mempool_reset_high(uint64_t handle)
 {
-    struct ms_mempool *pool = find(handle);
+    struct ms_mempool *pool = mempool_find(handle);
     if (pool)
         atomic_store_explicit(&pool->used_high, atomic_load_explicit(&pool->used, memory_order_relaxed),
                               memory_order_relaxed);

@@ -75,14 +75,14 @@ bool ms_stream_mark(struct ms_stream *stream)
                                   ms_fence_timeline_latest(&stream->time)) == CUDA_SUCCESS;
 }
 
-static struct ms_stream *_Atomic *bucket_of(uint64_t handle, uint64_t context, uint64_t id)
+static struct ms_stream *_Atomic *stream_bucket_of(uint64_t handle, uint64_t context, uint64_t id)
 {
     uint64_t key = handle > MS_STREAM_PER_THREAD ? handle : handle == MS_STREAM_LEGACY ? context : id << 4;
     return &buckets[(key >> 4) * 0x9e3779b97f4a7c15u >> 55];
 }
 
 /* Handles above 2 mean the same in every context. */
-static bool is_named(const struct ms_stream *stream, uint64_t handle, uint64_t context, uint64_t id)
+static bool stream_is_named(const struct ms_stream *stream, uint64_t handle, uint64_t context, uint64_t id)
 {
     return atomic_load_explicit(&stream->handle, memory_order_acquire) == handle &&
            (handle > MS_STREAM_PER_THREAD ||
@@ -90,11 +90,11 @@ static bool is_named(const struct ms_stream *stream, uint64_t handle, uint64_t c
            (handle != MS_STREAM_PER_THREAD || atomic_load_explicit(&stream->id, memory_order_relaxed) == id);
 }
 
-static struct ms_stream *find(struct ms_stream *_Atomic *bucket, uint64_t handle, uint64_t context,
-                              uint64_t id)
+static struct ms_stream *stream_find(struct ms_stream *_Atomic *bucket, uint64_t handle, uint64_t context,
+                                     uint64_t id)
 {
     struct ms_stream *stream = atomic_load_explicit(bucket, memory_order_acquire);
-    while (stream && !is_named(stream, handle, context, id))
+    while (stream && !stream_is_named(stream, handle, context, id))
         stream = atomic_load_explicit(&stream->next, memory_order_acquire);
     return stream;
 }
@@ -142,8 +142,8 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
 }
 
 /* What the driver says of it; false if it knows no such stream, or it captures and may not be asked. */
-static bool ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
-                uint64_t *context_p)
+static bool stream_ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
+                       uint64_t *context_p)
 {
     CUcontext its = NULL;
     CUstream stream = (CUstream)(uintptr_t)handle;
@@ -166,7 +166,7 @@ void ms_stream_left(struct ms_stream *stream)
         ms_fence_timeline_end(&stream->time, false);
 }
 
-static int device_of(const struct ms_gpu *gpu, uint64_t context)
+static int stream_device_of(const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_context_scope visit;
     uint64_t current;
@@ -177,7 +177,7 @@ static int device_of(const struct ms_gpu *gpu, uint64_t context)
 }
 
 /* Lock held. */
-static void end(struct ms_stream *stream)
+static void stream_end(struct ms_stream *stream)
 {
     ms_stream_arena_detach_all(stream, false);
     ms_cross_free_stream_ends(stream);
@@ -191,7 +191,7 @@ static void end_lost_threads(void)
     for (struct ms_stream *stream = first_of_all(); stream; stream = stream->next_of_all) {
         if (atomic_load_explicit(&stream->handle, memory_order_relaxed) == MS_STREAM_PER_THREAD &&
             ms_thread_is_gone(stream->thread))
-            end(stream);
+            stream_end(stream);
     }
 }
 
@@ -204,8 +204,8 @@ void ms_stream_notice_ends(void)
 }
 
 /* Lock held. A record of the bucket's begins; NULL without memory. */
-static struct ms_stream *begin(struct ms_stream *_Atomic *bucket, const struct ms_gpu *gpu, uint64_t context,
-                               int device, uint64_t handle, uint64_t id)
+static struct ms_stream *stream_begin(struct ms_stream *_Atomic *bucket, const struct ms_gpu *gpu,
+                                      uint64_t context, int device, uint64_t handle, uint64_t id)
 {
     struct ms_stream *stream = record_in(bucket);
     if (!stream)
@@ -222,25 +222,25 @@ static struct ms_stream *begin(struct ms_stream *_Atomic *bucket, const struct m
 struct ms_stream *ms_stream_ours(const struct ms_gpu *gpu, uint64_t context, int device, CUstream handle)
 {
     uint64_t named = (uintptr_t)handle;
-    struct ms_stream *_Atomic *bucket = bucket_of(named, context, 0);
-    struct ms_stream *stream = find(bucket, named, context, 0);
-    return stream ? stream : begin(bucket, gpu, context, device, named, MS_STREAM_OURS);
+    struct ms_stream *_Atomic *bucket = stream_bucket_of(named, context, 0);
+    struct ms_stream *stream = stream_find(bucket, named, context, 0);
+    return stream ? stream : stream_begin(bucket, gpu, context, device, named, MS_STREAM_OURS);
 }
 
 /* No lock held. The record of a stream of which that is known. */
-static struct ms_stream *enter(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t handle,
-                               uint64_t id)
+static struct ms_stream *stream_enter(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t handle,
+                                      uint64_t id)
 {
-    struct ms_stream *_Atomic *bucket = bucket_of(handle, context, id);
+    struct ms_stream *_Atomic *bucket = stream_bucket_of(handle, context, id);
     ms_pool_capture_enter(context);
-    struct ms_stream *stream = find(bucket, handle, context, id);
+    struct ms_stream *stream = stream_find(bucket, handle, context, id);
     if (!stream && handle == MS_STREAM_PER_THREAD) {
         any_threads = true;
         end_lost_threads();
     }
     if (!stream) {
         atomic_fetch_add_explicit(&ms_stream_count, 1, memory_order_relaxed);
-        stream = begin(bucket, gpu, context, device, handle, id);
+        stream = stream_begin(bucket, gpu, context, device, handle, id);
     } else if (!atomic_load_explicit(&stream->id, memory_order_relaxed)) {
         stream->device = device;
         atomic_store_explicit(&stream->id, id, memory_order_release);
@@ -253,36 +253,36 @@ static struct ms_stream *enter(const struct ms_gpu *gpu, uint64_t context, int d
 
 void ms_stream_born(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
 {
-    enter(gpu, context, MS_GPU_NO_DEVICE, handle, 0);
+    stream_enter(gpu, context, MS_GPU_NO_DEVICE, handle, 0);
 }
 
 static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64_t handle)
 {
     unsigned long long id = 0;
     uint64_t its;
-    if (!ask(gpu, context, handle, &id, &its))
+    if (!stream_ask(gpu, context, handle, &id, &its))
         return NULL;
-    int device = device_of(gpu, its);
+    int device = stream_device_of(gpu, its);
     if (device < 0 || device >= MS_DEVICES_MAX)
         return NULL;
-    return enter(gpu, its, device, handle, id);
+    return stream_enter(gpu, its, device, handle, id);
 }
 
 struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
 {
-    struct ms_stream *stream = begin(&buckets[0], gpu, context, MS_GPU_NO_DEVICE, 0, 0);
+    struct ms_stream *stream = stream_begin(&buckets[0], gpu, context, MS_GPU_NO_DEVICE, 0, 0);
     if (stream)
         ms_fence_timeline_close(&stream->time);
     return stream;
 }
 
-static struct ms_stream *look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
-                                 struct latest *last)
+static struct ms_stream *stream_look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
+                                        struct latest *last)
 {
     uint64_t now = atomic_load_explicit(&ended, memory_order_acquire);
     struct ms_stream *stream = NULL;
     if (handle != MS_STREAM_PER_THREAD)
-        stream = find(bucket_of(handle, context, 0), handle, context, 0);
+        stream = stream_find(stream_bucket_of(handle, context, 0), handle, context, 0);
     if (!stream || !atomic_load_explicit(&stream->id, memory_order_acquire))
         stream = meet(gpu, context, handle);
     *last = (struct latest){handle, context, now, stream};
@@ -300,12 +300,12 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
     if (MS_LIKELY(last->handle == handle && last->context == context && last->stream &&
                   last->ended == atomic_load_explicit(&ended, memory_order_acquire)))
         return last->stream;
-    return look_up(gpu, context, handle, last);
+    return stream_look_up(gpu, context, handle, last);
 }
 
 struct ms_stream *ms_stream_seen(uint64_t handle)
 {
-    return handle > MS_STREAM_PER_THREAD ? find(bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+    return handle > MS_STREAM_PER_THREAD ? stream_find(stream_bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
 }
 
 bool ms_stream_ending(uint64_t context, uint64_t handle)
@@ -317,7 +317,7 @@ bool ms_stream_ending(uint64_t context, uint64_t handle)
         ms_fence_stream_ends(context, ms_stream_handle(stream));
     else
         ms_pool_unreachable(ms_stream_context(stream));
-    end(stream);
+    stream_end(stream);
     return true;
 }
 

@@ -72,7 +72,7 @@ static struct ms_stream_arena *recycled(const struct ms_mempool *pool)
 }
 
 /* Lock held. */
-static struct ms_stream_arena *make(struct ms_mempool *pool)
+static struct ms_stream_arena *stream_arena_make(struct ms_mempool *pool)
 {
     struct ms_stream_arena *arena = recycled(pool);
     if (arena)
@@ -90,7 +90,8 @@ static struct ms_stream_arena *make(struct ms_mempool *pool)
     return arena;
 }
 
-static struct ms_stream_arena *find(const struct ms_stream *stream, const struct ms_mempool *pool)
+static struct ms_stream_arena *stream_arena_find(const struct ms_stream *stream,
+                                                 const struct ms_mempool *pool)
 {
     struct ms_stream_arena *arena = atomic_load_explicit(&stream->arenas, memory_order_acquire);
     while (arena && arena->pool != pool)
@@ -98,14 +99,14 @@ static struct ms_stream_arena *find(const struct ms_stream *stream, const struct
     return arena;
 }
 
-static struct ms_stream_arena *bind(struct ms_stream *stream, struct ms_mempool *pool)
+static struct ms_stream_arena *stream_arena_bind(struct ms_stream *stream, struct ms_mempool *pool)
 {
     ms_cross_free_collect();
     ms_lock(&ms_streams_lock);
-    struct ms_stream_arena *arena = find(stream, pool);
+    struct ms_stream_arena *arena = stream_arena_find(stream, pool);
     bool good = atomic_load_explicit(&stream->handle, memory_order_relaxed) != 0 &&
                 atomic_load_explicit(&pool->handle, memory_order_relaxed) != 0;
-    if (!arena && good && ((arena = unowned(pool)) != NULL || (arena = make(pool)) != NULL)) {
+    if (!arena && good && ((arena = unowned(pool)) != NULL || (arena = stream_arena_make(pool)) != NULL)) {
         arena->over = false;
         arena->next_of_stream = atomic_load_explicit(&stream->arenas, memory_order_relaxed);
         arena->latest = atomic_load_explicit(&stream->id, memory_order_relaxed);
@@ -122,8 +123,8 @@ static struct ms_stream_arena *bind(struct ms_stream *stream, struct ms_mempool 
 /* The stream arena of a pool for a stream; makes one. NULL if there cannot be one. */
 static struct ms_stream_arena *flow_of(struct ms_stream *stream, struct ms_mempool *pool)
 {
-    struct ms_stream_arena *arena = find(stream, pool);
-    return MS_LIKELY(arena != NULL) ? arena : bind(stream, pool);
+    struct ms_stream_arena *arena = stream_arena_find(stream, pool);
+    return MS_LIKELY(arena != NULL) ? arena : stream_arena_bind(stream, pool);
 }
 
 void ms_stream_arena_detach_all(struct ms_stream *stream, bool over)
@@ -141,8 +142,8 @@ void ms_stream_arena_detach_all(struct ms_stream *stream, bool over)
 
 /* --- the vendor ---------------------------------------------------------------------------------------- */
 
-static int ask(const struct ms_stream_arena *arena, const struct ms_stream *stream, uint64_t bytes,
-               CUdeviceptr *p)
+static int stream_arena_ask(const struct ms_stream_arena *arena, const struct ms_stream *stream,
+                            uint64_t bytes, CUdeviceptr *p)
 {
     const struct ms_mempool *pool = arena->pool;
     struct ms_context_scope visit;
@@ -159,7 +160,7 @@ static int ask(const struct ms_stream_arena *arena, const struct ms_stream *stre
 /* What was given back to make room for more leaves the device: else the driver's pool would hold both. What
  * the program wants kept, beside what it never had, stays; what is not the driver's yet is let go of the next
  * time. */
-static void let_go(struct ms_mempool *pool)
+static void stream_arena_let_go(struct ms_mempool *pool)
 {
     uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
     if (!atomic_load_explicit(&pool->freed, memory_order_relaxed))
@@ -210,14 +211,14 @@ static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *give
     CUdeviceptr p = 0;
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
-    let_go(pool);
+    stream_arena_let_go(pool);
     bool padded = pool->padded; /* another thread may find that out meanwhile */
-    int status = ask(arena, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
+    int status = stream_arena_ask(arena, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
     if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
         free_in_order(pool->gpu, stream, pool->device, p, bytes);
         pool->padded = true;
         padded = true;
-        status = ask(arena, stream, bytes + MS_PAGE_BYTES, &p);
+        status = stream_arena_ask(arena, stream, bytes + MS_PAGE_BYTES, &p);
     }
     if (status != CUDA_SUCCESS)
         return status;
@@ -297,7 +298,7 @@ static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint
 bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, struct ms_pool_block *block_p)
 {
     struct ms_mempool *pool = pool_of(stream, handle);
-    struct ms_stream_arena *arena = pool && pool->served ? find(stream, pool) : NULL;
+    struct ms_stream_arena *arena = pool && pool->served ? stream_arena_find(stream, pool) : NULL;
     if (MS_UNLIKELY(!arena || !ms_heap_hit(arena->heap, bytes, block_p)))
         return false;
     count_alloc(pool, bytes);

@@ -9,7 +9,7 @@
 
 /* Whose stream it is. 0: that cannot be told, or none is current; it is joined, as another's, and the driver
  * says what is wrong. */
-static int context_of(const struct ms_gpu *gpu, uint64_t stream, uint64_t *context_p)
+static int stream_free_context_of(const struct ms_gpu *gpu, uint64_t stream, uint64_t *context_p)
 {
     const struct ms_stream *seen = ms_stream_seen(stream);
     CUcontext context = NULL;
@@ -49,7 +49,8 @@ static uint64_t stream_of_ours(struct ms_heap *heap, uint64_t context)
 }
 
 /* Streams' lock held. The point is the record's alone, which is nobody's again. */
-static int wait_for(struct ms_stream *ours, struct ms_stream *record, CUstream stream, uint64_t context)
+static int stream_free_wait_for(struct ms_stream *ours, struct ms_stream *record, CUstream stream,
+                                uint64_t context)
 {
     uint64_t point = ms_fence_timeline_point(&record->time);
     int status = ms_fence_timeline_mark(&record->time, stream, point);
@@ -68,7 +69,7 @@ int ms_pool_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t cont
     CUstream named = (CUstream)(uintptr_t)(stream ? stream : MS_STREAM_LEGACY);
     struct ms_heap *heap = ms_heap_of(context);
     uint64_t other = 0, ours;
-    int status = context_of(gpu, stream, &other);
+    int status = stream_free_context_of(gpu, stream, &other);
     if (status != CUDA_SUCCESS)
         return status;
     if (is_capturing(gpu, named)) /* a graph frees only what a graph has allocated */
@@ -79,7 +80,8 @@ int ms_pool_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t cont
         return CUDA_ERROR_INVALID_VALUE;
     ms_lock(&ms_streams_lock);
     struct ms_stream *record = ms_stream_unnamed(gpu, other);
-    status = record ? wait_for(ms_stream_seen(ours), record, named, context) : CUDA_ERROR_OUT_OF_MEMORY;
+    status = record ? stream_free_wait_for(ms_stream_seen(ours), record, named, context)
+                    : CUDA_ERROR_OUT_OF_MEMORY;
     ms_unlock(&ms_streams_lock);
     return status;
 }

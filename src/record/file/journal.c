@@ -137,7 +137,7 @@ const char *ms_journal_directory(unsigned i, char *text, size_t bytes)
     return i < count ? usual[i] : NULL;
 }
 
-static bool place(char *why, size_t why_bytes)
+static bool journal_place(char *why, size_t why_bytes)
 {
     static char text[PATH_MAX];
     const char *directory;
@@ -157,7 +157,7 @@ static void open_file(void)
     ms_clock_start();
     ms_process_open();
     ms_process_describe();
-    if (!place(why, sizeof why))
+    if (!journal_place(why, sizeof why))
         ms_diagnostic(MS_LOG_WARN, "ledger", "no file: %s; if the process is killed its record is lost", why);
     ms_trace_start();
     ms_uses_open();

@@ -9,7 +9,7 @@
 #include "record/file/process.h"
 #include "record/file/path.h"
 
-static const char *text_of(const char *key)
+static const char *path_text_of(const char *key)
 {
     const char *text = ms_process_text(key);
     return text ? text : "";
@@ -18,21 +18,21 @@ static const char *text_of(const char *key)
 /* What `letter` stands for, written into `text` where it has to be made; NULL if it stands for nothing. */
 static const char *placeholder(char letter, char *text, size_t bytes)
 {
-    const char *executable = text_of("exe"), *slash = strrchr(executable, '/');
+    const char *executable = path_text_of("exe"), *slash = strrchr(executable, '/');
     text[0] = '\0';
     switch (letter) {
     case '%':
         return "%";
     case 'h':
-        return *text_of("host") ? text_of("host") : "localhost";
+        return *path_text_of("host") ? path_text_of("host") : "localhost";
     case 'p':
         snprintf(text, bytes, "%d", (int)ms_process()->pid);
         return text;
     case 'r':
-        return *text_of("rank") ? text_of("rank") : "0";
+        return *path_text_of("rank") ? path_text_of("rank") : "0";
     case 'R':
-        if (*text_of("rank"))
-            snprintf(text, bytes, ".%s", text_of("rank"));
+        if (*path_text_of("rank"))
+            snprintf(text, bytes, ".%s", path_text_of("rank"));
         return text;
     case 'e':
         return *executable ? (slash ? slash + 1 : executable) : "unknown";
@@ -41,7 +41,7 @@ static const char *placeholder(char letter, char *text, size_t bytes)
     }
 }
 
-static int append(char *path, size_t bytes, size_t *used_p, const char *text, size_t count)
+static int path_append(char *path, size_t bytes, size_t *used_p, const char *text, size_t count)
 {
     if (count >= bytes - *used_p)
         return -1;
@@ -56,14 +56,14 @@ int ms_path_expand(const char *pattern, const char *directory, char *path, size_
     char made[256];
     size_t used = 0;
     if (*pattern != '/' && *directory) {
-        if (append(path, bytes, &used, directory, strlen(directory)) != 0 ||
-            append(path, bytes, &used, "/", 1) != 0)
+        if (path_append(path, bytes, &used, directory, strlen(directory)) != 0 ||
+            path_append(path, bytes, &used, "/", 1) != 0)
             return -1;
     }
     while (*pattern) {
         const char *text = *pattern == '%' ? placeholder(pattern[1], made, sizeof made) : NULL;
         size_t count = text ? strlen(text) : 1;
-        if (append(path, bytes, &used, text ? text : pattern, count) != 0)
+        if (path_append(path, bytes, &used, text ? text : pattern, count) != 0)
             return -1;
         pattern += text ? 2 : 1;
     }

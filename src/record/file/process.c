@@ -83,14 +83,14 @@ static void put_part(const char *key, const char *name, const char *value)
     ms_table_publish(MS_TABLE_TEXT, used + key_bytes + name_bytes + value_bytes + 2);
 }
 
-static void put(const char *key, const char *value)
+static void process_put(const char *key, const char *value)
 {
     put_part(key, "", value);
 }
 
 void ms_process_note(const char *key, const char *value)
 {
-    put(key, value);
+    process_put(key, value);
 }
 
 const char *ms_process_next_text(const char *key, uint64_t *cursor_p)
@@ -131,7 +131,7 @@ static const char *first_set(const char *const *names, size_t count)
     return NULL;
 }
 
-static bool is_number(const char *text)
+static bool process_is_number(const char *text)
 {
     size_t length = strlen(text);
     for (size_t i = 0; i < length; i++) {
@@ -141,14 +141,14 @@ static bool is_number(const char *text)
     return length > 0 && length < 10;
 }
 
-static void put_number(const char *key, const char *const *names, size_t count)
+static void process_put_number(const char *key, const char *const *names, size_t count)
 {
     const char *value = first_set(names, count);
-    if (value && is_number(value))
-        put(key, value);
+    if (value && process_is_number(value))
+        process_put(key, value);
 }
 
-static ssize_t read_file(const char *path, char *text, size_t bytes)
+static ssize_t process_read_file(const char *path, char *text, size_t bytes)
 {
     ssize_t length = 0, part = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -164,9 +164,9 @@ static ssize_t read_file(const char *path, char *text, size_t bytes)
 static void put_arguments(void)
 {
     static char text[ARGUMENTS_BYTES];
-    ssize_t length = read_file("/proc/self/cmdline", text, sizeof text);
+    ssize_t length = process_read_file("/proc/self/cmdline", text, sizeof text);
     for (const char *argument = text; argument < text + length; argument += strlen(argument) + 1)
-        put("arg", argument);
+        process_put("arg", argument);
 }
 
 static void put_options(void)
@@ -203,7 +203,7 @@ static MS_NOINLINE void note_origin(struct ms_process *row)
 {
     char path[48], text[1024] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)row->pid);
-    if (read_file(path, text, sizeof text) <= 0)
+    if (process_read_file(path, text, sizeof text) <= 0)
         return;
     row->ppid = (int32_t)stat_field(text, 4);
     row->start_ticks = stat_field(text, 22);
@@ -236,14 +236,14 @@ void ms_process_describe(void)
     row->timeline_buckets = ms_history_buckets();
     note_clocks(row);
     gethostname(host, sizeof host - 1);
-    put("exe", ms_process_executable());
-    put("cwd", start_directory);
-    put("host", host);
-    put_number("rank", rank_names, MS_ARRAY_LEN(rank_names));
-    put_number("local_rank", local_rank_names, MS_ARRAY_LEN(local_rank_names));
-    put_number("world_size", world_size_names, MS_ARRAY_LEN(world_size_names));
+    process_put("exe", ms_process_executable());
+    process_put("cwd", start_directory);
+    process_put("host", host);
+    process_put_number("rank", rank_names, MS_ARRAY_LEN(rank_names));
+    process_put_number("local_rank", local_rank_names, MS_ARRAY_LEN(local_rank_names));
+    process_put_number("world_size", world_size_names, MS_ARRAY_LEN(world_size_names));
     if (first_set(job_id_names, MS_ARRAY_LEN(job_id_names)))
-        put("job_id", first_set(job_id_names, MS_ARRAY_LEN(job_id_names)));
+        process_put("job_id", first_set(job_id_names, MS_ARRAY_LEN(job_id_names)));
     put_arguments();
     put_options();
     atomic_store_explicit(&row->described, 1, memory_order_release);

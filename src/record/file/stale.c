@@ -59,7 +59,7 @@ static char read_stat(int pid, uint64_t *start_p)
 }
 
 /* Certainly so. Whose first thread has ended may have others. */
-static bool has_ended(const struct ms_process *process)
+static bool stale_has_ended(const struct ms_process *process)
 {
     struct stat space;
     uint64_t start;
@@ -89,7 +89,7 @@ static bool is_ledger(const char *name)
            !strcmp(name + length - strlen(".ledger"), ".ledger");
 }
 
-static void look_at(int directory_fd, const char *name, uint64_t now_ns)
+static void stale_look_at(int directory_fd, const char *name, uint64_t now_ns)
 {
     static struct ms_process process; /* as all here for one caller at a time, whose stack may be small */
     struct stat status;
@@ -97,7 +97,7 @@ static void look_at(int directory_fd, const char *name, uint64_t now_ns)
     if (fd < 0)
         return;
     if (count < STALE_MAX && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_uid == geteuid() && ms_ledger_file_process(fd, &process) && has_ended(&process)) {
+        status.st_uid == geteuid() && ms_ledger_file_process(fd, &process) && stale_has_ended(&process)) {
         struct ms_stale *stale = &found[count++];
         uint64_t last_ns = last_unix_ns(&process, &status);
         strcpy(stale->name, name);
@@ -111,7 +111,7 @@ static void look_at(int directory_fd, const char *name, uint64_t now_ns)
     close(fd);
 }
 
-static void collect(int directory_fd)
+static void stale_collect(int directory_fd)
 {
     static _Alignas(struct entry) char buffer[16384];
     uint64_t now_ns = now_unix_ns();
@@ -122,14 +122,14 @@ static void collect(int directory_fd)
         for (long at = 0; at < got; seen++) {
             const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
             if (is_ledger(entry->name))
-                look_at(directory_fd, entry->name, now_ns);
+                stale_look_at(directory_fd, entry->name, now_ns);
             at += entry->bytes;
         }
     }
 }
 
 /* The oldest first. */
-static void sort(void)
+static void stale_sort(void)
 {
     for (unsigned i = 1; i < count; i++) {
         struct ms_stale stale = found[i];
@@ -140,7 +140,7 @@ static void sort(void)
     }
 }
 
-static void choose(int directory_fd)
+static void stale_choose(int directory_fd)
 {
     uint64_t keep_ns = (uint64_t)ms_option_int(MS_OPT_DIR_KEEP) * NS, most = UINT64_MAX, sum = 0;
     struct statfs system;
@@ -158,9 +158,9 @@ void ms_stale_clean(int directory_fd, bool dry, void (*visit)(void *arg, const s
     int saved_errno = errno;
     int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        collect(fd);
-        sort();
-        choose(fd);
+        stale_collect(fd);
+        stale_sort();
+        stale_choose(fd);
         for (unsigned i = 0; i < count; i++) {
             if (found[i].goes && !dry)
                 unlinkat(fd, found[i].name, 0);

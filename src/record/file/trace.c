@@ -64,7 +64,7 @@ static void stop(int reason)
 
 /* --- lines, under their lock --- */
 
-static char *put_number(char *at, uint64_t number)
+static char *trace_put_number(char *at, uint64_t number)
 {
     char digits[20];
     int count = 0;
@@ -109,12 +109,12 @@ static char *put_hex(char *at, uint64_t number)
 }
 
 /* Which site counts it, as the record numbers sites, and where it lies; 0x0 if it has no address. */
-static char *put_place(char *at, uint32_t slot, const struct ms_block *block)
+static char *trace_put_place(char *at, uint32_t slot, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_row(ms_block_row_at(slot)->site);
     *at++ = ' ';
     if (site)
-        at = put_number(at, site->whole);
+        at = trace_put_number(at, site->whole);
     else
         *at++ = '-';
     *at++ = ' ';
@@ -163,23 +163,23 @@ static unsigned stream_number(const struct ms_block *block)
 }
 
 /* `slot` of a block that appears; UINT32_MAX of one that goes. */
-static void put_line(char op, uint64_t id, const struct ms_block *block, uint32_t slot, uint64_t now_ns)
+static void trace_put_line(char op, uint64_t id, const struct ms_block *block, uint32_t slot, uint64_t now_ns)
 {
     char line[LINE_BYTES], *at = line;
     unsigned stream = stream_number(block);
     if (now_ns / 1000 > told.last_us)
         told.last_us = now_ns / 1000;
-    at = put_number(at, told.last_us);
+    at = trace_put_number(at, told.last_us);
     *at++ = ' ';
     *at++ = op;
     *at++ = ' ';
-    at = put_number(at, id);
+    at = trace_put_number(at, id);
     *at++ = ' ';
-    at = put_number(at, block->requested);
+    at = trace_put_number(at, block->requested);
     *at++ = ' ';
-    at = put_number(at, stream);
+    at = trace_put_number(at, stream);
     if (slot != UINT32_MAX)
-        at = put_place(at, slot, block);
+        at = trace_put_place(at, slot, block);
     *at++ = '\n';
     put_text(line, (size_t)(at - line));
 }
@@ -210,7 +210,7 @@ void ms_trace_put_alloc(uint32_t slot, const struct ms_block *block)
         told.live_bytes += block->requested;
         if (told.peak_live_bytes < told.live_bytes)
             told.peak_live_bytes = told.live_bytes;
-        put_line('a', told.allocs, block, slot, block->born_ns);
+        trace_put_line('a', told.allocs, block, slot, block->born_ns);
     }
     ms_unlock(&lines);
 }
@@ -223,7 +223,7 @@ void ms_trace_put_free(uint32_t slot, const struct ms_block *block)
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && ids[slot]) {
         told.frees++;
         told.live_bytes -= block->requested;
-        put_line('f', ids[slot], block, UINT32_MAX, block->freed_ns);
+        trace_put_line('f', ids[slot], block, UINT32_MAX, block->freed_ns);
         ids[slot] = 0;
     }
     ms_unlock(&lines);
@@ -300,7 +300,7 @@ static int create(enum ms_log_level level)
     return error;
 }
 
-static void refuse(const char *why)
+static void trace_refuse(const char *why)
 {
     ms_diagnostic(MS_LOG_WARN, "trace", "no trace: %.300s: %s", *path ? path : "MEMSHIM_TRACE", why);
     path[0] = '\0';
@@ -313,20 +313,20 @@ void ms_trace_start(void)
         return;
     if (ms_path_expand(pattern, ms_process_directory(), path, sizeof path) != 0) {
         path[0] = '\0';
-        refuse("too long a path");
+        trace_refuse("too long a path");
         return;
     }
     size_t bytes = (size_t)MS_TABLE_BLOCKS_ROWS * sizeof *ids;
     void *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || !ms_table_reserve(MS_TABLE_TRACE, MS_TRACE_RING_BYTES)) {
-        refuse("no memory");
+        trace_refuse("no memory");
         return;
     }
     ids = memory;
     int error = create(strstr(pattern, "%p") ? MS_LOG_INFO : MS_LOG_WARN);
     if (error) {
-        refuse(ms_error_text(error));
+        trace_refuse(ms_error_text(error));
         return;
     }
     ms_table_publish(MS_TABLE_TRACE, MS_TRACE_RING_BYTES);

@@ -113,7 +113,7 @@ static int copy(const struct completing *trace, uint64_t bytes)
 }
 
 /* All of it, and its name: that must still be the name of what was copied. */
-static int fill(const struct completing *trace)
+static int trace_complete_fill(const struct completing *trace)
 {
     const struct ms_process *process = ms_process();
     uint64_t written = atomic_load(&process->trace_written), end = atomic_load(&process->trace_end);
@@ -142,7 +142,7 @@ static int complete(const char *path)
     if (!error)
         error = create(&trace);
     if (!error) {
-        error = fill(&trace);
+        error = trace_complete_fill(&trace);
         if (error)
             unlinkat(trace.fds[AT], trace.temporary, 0);
     }

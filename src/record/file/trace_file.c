@@ -106,7 +106,7 @@ int ms_trace_file_create(const char *path)
 }
 
 /* The file that was made, or -1 with errno if another has its name by now. */
-static int open_again(const char *path)
+static int trace_file_open_again(const char *path)
 {
     const struct ms_process *process = ms_process();
     struct stat status;
@@ -143,7 +143,7 @@ int ms_trace_file_write(const char *path)
     uint64_t end = atomic_load_explicit(&process->trace_end, memory_order_acquire);
     if (from == end)
         return 0;
-    int fd = open_again(path);
+    int fd = trace_file_open_again(path);
     if (fd < 0)
         return errno;
     int error = ms_trace_file_ring(fd, from, end), cut = 0;
@@ -158,7 +158,7 @@ int ms_trace_file_write(const char *path)
 int ms_trace_file_summary(const char *path, const char *text)
 {
     char line[MS_TRACE_SUMMARY_BYTES];
-    int fd = open_again(path);
+    int fd = trace_file_open_again(path);
     if (fd < 0)
         return errno;
     pad(line, text);

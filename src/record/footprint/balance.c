@@ -14,7 +14,7 @@ static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t followed[MS_DEVICES_MAX], in_pools[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
 static _Atomic uint64_t beside[MS_DEVICES_MAX]; /* ... with managed ones */
 
-static struct ms_balance_row *row_of(int device, enum ms_balance_moment moment)
+static struct ms_balance_row *balance_row_of(int device, enum ms_balance_moment moment)
 {
     return &MS_ROWS(BALANCES, struct ms_balance_row)[device * MS_BALANCE_MOMENTS + (int)moment];
 }
@@ -169,8 +169,8 @@ void ms_ledger_balance(int device, const struct ms_balance *balance)
     ms_events_touch();
     ms_lock(&lock);
     if (open_rows(device)) {
-        struct ms_balance_row *peak = row_of(device, MS_BALANCE_PEAK),
-                              *latest = row_of(device, MS_BALANCE_LATEST);
+        struct ms_balance_row *peak = balance_row_of(device, MS_BALANCE_PEAK),
+                              *latest = balance_row_of(device, MS_BALANCE_LATEST);
         if (balance->in_use_bytes >= peak->balance.in_use_bytes || !atomic_load(&peak->sequence))
             write_row(peak, balance);
         if (balance->asked_ns >= latest->balance.asked_ns)
@@ -187,7 +187,8 @@ void ms_ledger_balance_missed(int device, enum ms_balance_miss miss)
     ms_events_touch();
     ms_lock(&lock);
     if (open_rows(device))
-        atomic_fetch_add_explicit(&row_of(device, MS_BALANCE_LATEST)->missed[miss], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&balance_row_of(device, MS_BALANCE_LATEST)->missed[miss], 1,
+                                  memory_order_relaxed);
     ms_unlock(&lock);
 }
 
@@ -195,14 +196,15 @@ uint32_t ms_balance_missed(int device, enum ms_balance_miss miss)
 {
     if (device < 0 || ((uint64_t)device + 1) * MS_BALANCE_MOMENTS > ms_table_rows(MS_TABLE_BALANCES))
         return 0;
-    return atomic_load_explicit(&row_of(device, MS_BALANCE_LATEST)->missed[miss], memory_order_relaxed);
+    return atomic_load_explicit(&balance_row_of(device, MS_BALANCE_LATEST)->missed[miss],
+                                memory_order_relaxed);
 }
 
 bool ms_balance_read(int device, enum ms_balance_moment moment, struct ms_balance *balance_p)
 {
     if (device < 0 || ((uint64_t)device + 1) * MS_BALANCE_MOMENTS > ms_table_rows(MS_TABLE_BALANCES))
         return false;
-    const struct ms_balance_row *row = row_of(device, moment);
+    const struct ms_balance_row *row = balance_row_of(device, moment);
     uint32_t sequence = atomic_load_explicit(&row->sequence, memory_order_acquire);
     copy(balance_p, &row->balance);
     atomic_thread_fence(memory_order_acquire);

@@ -33,7 +33,7 @@ static uint64_t get(const _Atomic uint64_t *value)
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-static void put(_Atomic uint64_t *value, uint64_t to)
+static void footprints_put(_Atomic uint64_t *value, uint64_t to)
 {
     atomic_store_explicit(value, to, memory_order_relaxed);
 }
@@ -68,7 +68,7 @@ static uint32_t row_for(const struct ms_footprint_event *taking)
 }
 
 /* Remembers which module it was; false without memory, or of too many. */
-static bool remember(uint64_t handle, uint64_t bytes, uint32_t row)
+static bool footprints_remember(uint64_t handle, uint64_t bytes, uint32_t row)
 {
     struct module *module = spare;
     if (!module && module_count < MODULES_MAX && (module = ms_arena_alloc(CHUNK * sizeof *module)) != NULL) {
@@ -91,7 +91,7 @@ static void count_in(struct ms_footprint_row *row, const struct ms_footprint_eve
     atomic_store_explicit(&row->total_count, get(&row->total_count) + 1, memory_order_release);
     atomic_store_explicit(&row->bytes, get(&row->bytes) + taking->bytes, memory_order_release);
     atomic_store_explicit(&row->count, get(&row->count) + 1, memory_order_release);
-    put(&row->ended_ns, 0);
+    footprints_put(&row->ended_ns, 0);
     if (!taking->is_exact)
         atomic_store_explicit(&row->is_inferred, 1, memory_order_relaxed);
 }
@@ -102,7 +102,8 @@ void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
     ms_events_touch();
     ms_lock(&lock);
     number = row_for(taking);
-    if (number == UINT32_MAX || (taking->module && !remember(taking->module, taking->bytes, number))) {
+    if (number == UINT32_MAX ||
+        (taking->module && !footprints_remember(taking->module, taking->bytes, number))) {
         ms_table_drop(MS_TABLE_FOOTPRINTS);
     } else {
         count_in(&rows_of()[number], taking);
@@ -116,14 +117,14 @@ void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
 static void count_out(struct ms_footprint_row *row, uint64_t bytes, uint64_t count)
 {
     /* what was inferred may have been less (ms_ledger_footprint_shrank) */
-    put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
-    put(&row->count, get(&row->count) - count);
+    footprints_put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
+    footprints_put(&row->count, get(&row->count) - count);
     if (!get(&row->count))
-        put(&row->ended_ns, ms_ledger_now());
+        footprints_put(&row->ended_ns, ms_ledger_now());
 }
 
 /* Takes out of the list what has that handle, or, without one, what belongs to rows of that context. */
-static void forget(uint64_t handle, uint64_t context)
+static void footprints_forget(uint64_t handle, uint64_t context)
 {
     for (struct module **link = &modules, *module; (module = *link) != NULL;) {
         struct ms_footprint_row *row = &rows_of()[module->row];
@@ -143,7 +144,7 @@ void ms_ledger_module_gone(uint64_t module)
     if (!module)
         return;
     ms_lock(&lock);
-    forget(module, 0);
+    footprints_forget(module, 0);
     ms_unlock(&lock);
 }
 
@@ -152,7 +153,7 @@ void ms_ledger_footprints_died(uint64_t context)
     if (!context)
         return;
     ms_lock(&lock);
-    forget(0, context);
+    footprints_forget(0, context);
     for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
         struct ms_footprint_row *row = &rows_of()[i];
         if (row->context == context && get(&row->count))
@@ -215,8 +216,8 @@ uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes)
         uint64_t less = get(&row->bytes) < left ? get(&row->bytes) : left;
         if (row->device != device || !is_inferred(row))
             continue;
-        put(&row->bytes, get(&row->bytes) - less);
-        put(&row->total_bytes, get(&row->total_bytes) - less);
+        footprints_put(&row->bytes, get(&row->bytes) - less);
+        footprints_put(&row->total_bytes, get(&row->total_bytes) - less);
         left -= less;
     }
     ms_unlock(&lock);

@@ -27,7 +27,7 @@ static struct granule *buckets[BUCKETS], *spare;
 static _Atomic int64_t beyond[MS_DEVICES_MAX], small_arrays[MS_DEVICES_MAX], rounded[MS_DEVICES_MAX];
 static _Atomic uint64_t sizes[MS_DEVICES_MAX]; /* the same for all that a device ever has */
 
-static uint64_t size_of(int device)
+static uint64_t granules_size_of(int device)
 {
     uint64_t size = atomic_load_explicit(&sizes[device], memory_order_relaxed);
     struct ms_device_info info;
@@ -46,7 +46,7 @@ static uint64_t taken(int device, uint64_t bytes)
     return ms_device_maker(device) == MS_MAKER_ACL ? (bytes + 63) / 32 * 32 : bytes;
 }
 
-static struct granule **bucket_of(int device, uint64_t number)
+static struct granule **granules_bucket_of(int device, uint64_t number)
 {
     uint64_t h = (number ^ (uint64_t)device << 48) * 0x9e3779b97f4a7c15u;
     return &buckets[h >> 52];
@@ -64,9 +64,9 @@ static struct granule *new_granule(void)
 }
 
 /* One block more lies there; whether it is the first. */
-static bool enter(int device, uint64_t number)
+static bool granules_enter(int device, uint64_t number)
 {
-    struct granule **bucket = bucket_of(device, number), *granule = *bucket;
+    struct granule **bucket = granules_bucket_of(device, number), *granule = *bucket;
     while (granule && (granule->number != number || granule->device != device))
         granule = granule->next;
     if (granule)
@@ -79,9 +79,9 @@ static bool enter(int device, uint64_t number)
 }
 
 /* One less; whether it was the last. */
-static bool leave(int device, uint64_t number)
+static bool granules_leave(int device, uint64_t number)
 {
-    struct granule **link = bucket_of(device, number), *granule;
+    struct granule **link = granules_bucket_of(device, number), *granule;
     while ((granule = *link) != NULL && (granule->number != number || granule->device != device))
         link = &granule->next;
     if (!granule || --granule->blocks)
@@ -100,9 +100,10 @@ static uint64_t within(uint64_t begin, uint64_t end, uint64_t from, uint64_t to)
 
 /* The first granule and the last two are those that a block may lie in without filling them, with what is
  * taken behind it. */
-static void change(int device, uint64_t address, uint64_t bytes, bool (*count)(int, uint64_t), int sign)
+static void granules_change(int device, uint64_t address, uint64_t bytes, bool (*count)(int, uint64_t),
+                            int sign)
 {
-    uint64_t size = size_of(device), end = address + taken(device, bytes), first = address / size,
+    uint64_t size = granules_size_of(device), end = address + taken(device, bytes), first = address / size,
              last = (end - 1) / size;
     for (uint64_t i = first; i <= last; i = i == first && last > first + 2 ? last - 1 : i + 1) {
         uint64_t from = i * size, asked = within(address, address + bytes, from, from + size);
@@ -123,7 +124,7 @@ void ms_granules_in(int device, uint64_t address, uint64_t bytes)
     if (!is_known(device, address, bytes))
         return;
     ms_lock(&lock);
-    change(device, address, bytes, enter, 1);
+    granules_change(device, address, bytes, granules_enter, 1);
     ms_unlock(&lock);
 }
 
@@ -132,7 +133,7 @@ void ms_granules_out(int device, uint64_t address, uint64_t bytes)
     if (!is_known(device, address, bytes))
         return;
     ms_lock(&lock);
-    change(device, address, bytes, leave, -1);
+    granules_change(device, address, bytes, granules_leave, -1);
     ms_unlock(&lock);
 }
 
@@ -140,7 +141,7 @@ void ms_granules_array(int device, uint64_t bytes, int more)
 {
     if (!is_known(device, 0, bytes))
         return;
-    uint64_t size = size_of(device);
+    uint64_t size = granules_size_of(device);
     bool is_small = bytes < size;
     int64_t by = (int64_t)(is_small ? bytes : (bytes + size - 1) / size * size - bytes);
     atomic_fetch_add_explicit(is_small ? &small_arrays[device] : &rounded[device], more * by,

@@ -33,7 +33,7 @@ static struct ms_segment_row *segment_row(uint32_t row)
     return &MS_ROWS(SEGMENTS, struct ms_segment_row)[row];
 }
 
-static uint32_t *bucket_of(uint64_t address)
+static uint32_t *pools_bucket_of(uint64_t address)
 {
     return &buckets[(address >> 9) * 0x9e3779b97f4a7c15u >> (64 - BUCKET_BITS)];
 }
@@ -50,7 +50,7 @@ static bool open_pool_row(int device)
     return true;
 }
 
-static void note(enum ms_series series, int device, uint64_t now_ns, uint64_t before, uint64_t now)
+static void pools_note(enum ms_series series, int device, uint64_t now_ns, uint64_t before, uint64_t now)
 {
     ms_history_note(ms_history_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
@@ -118,7 +118,7 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
     atomic_store(&reserved_now[device], record->reserved_bytes);
     note_held(device, row, now_ns, record->reserved_bytes - before.reserved_bytes);
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
-    note(MS_SERIES_PENDING, device, now_ns, before.parts.pending, record->parts.pending);
+    pools_note(MS_SERIES_PENDING, device, now_ns, before.parts.pending, record->parts.pending);
 }
 
 void ms_ledger_pool(int device, const struct ms_pool_record *record)
@@ -156,7 +156,7 @@ void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *rec
 }
 
 /* A row that no segment has; UINT32_MAX without room. */
-static uint32_t take_row(void)
+static uint32_t pools_take_row(void)
 {
     uint64_t first;
     if (free_rows) {
@@ -172,15 +172,15 @@ void ms_ledger_segment_added(const struct ms_segment_record *segment)
     int saved_errno = errno;
     ms_lock(&lock);
     /* A reader of the file has the figures of the device by it, though the pool has told none yet. */
-    uint32_t number = open_pool_row(segment->device) ? take_row() : UINT32_MAX;
+    uint32_t number = open_pool_row(segment->device) ? pools_take_row() : UINT32_MAX;
     if (number == UINT32_MAX) {
         ms_table_drop(MS_TABLE_SEGMENTS);
     } else {
         struct ms_segment_row *row = segment_row(number);
         row->record = *segment;
         row->born_ns = ms_ledger_now();
-        row->next = *bucket_of(segment->address);
-        *bucket_of(segment->address) = number + 1;
+        row->next = *pools_bucket_of(segment->address);
+        *pools_bucket_of(segment->address) = number + 1;
         any_segment = true;
         atomic_store_explicit(&row->state, MS_SEGMENT_THERE, memory_order_release);
     }
@@ -191,7 +191,7 @@ void ms_ledger_segment_added(const struct ms_segment_record *segment)
 /* The link that leads to the row of the segment at this address; to 0 if there is none. */
 static uint32_t *link_of(uint64_t address)
 {
-    uint32_t *link = bucket_of(address);
+    uint32_t *link = pools_bucket_of(address);
     while (*link && segment_row(*link - 1)->record.address != address)
         link = &segment_row(*link - 1)->next;
     return link;

@@ -22,7 +22,7 @@ static struct ms_ipc_export_row *row_at(uint32_t row)
     return &MS_ROWS(EXPORTS, struct ms_ipc_export_row)[row];
 }
 
-static uint32_t state_of(const struct ms_ipc_export_row *row)
+static uint32_t ipc_exports_state_of(const struct ms_ipc_export_row *row)
 {
     return atomic_load_explicit(&row->state, memory_order_relaxed);
 }
@@ -101,7 +101,7 @@ bool ms_ipc_export_publish(const struct ms_ipc_export *block, unsigned char toke
         good = false;
     } else {
         struct ms_ipc_export_row *r = row_at(row);
-        uint32_t state = state_of(r);
+        uint32_t state = ipc_exports_state_of(r);
         atomic_store_explicit(&r->state, state - state % MS_IPC_EXPORT_STATES + MS_IPC_EXPORT_CHANGING,
                               memory_order_relaxed);
         atomic_thread_fence(memory_order_release);
@@ -137,7 +137,7 @@ void ms_ipc_export_revoke(uint32_t row)
 {
     ms_lock(&lock);
     struct ms_ipc_export_row *r = row_at(row);
-    uint32_t state = state_of(r);
+    uint32_t state = ipc_exports_state_of(r);
     if (state % MS_IPC_EXPORT_STATES == MS_IPC_EXPORT_LIVE) {
         atomic_store_explicit(&r->state,
                               (state / MS_IPC_EXPORT_STATES + 1) * MS_IPC_EXPORT_STATES + MS_IPC_EXPORT_FREE,

@@ -63,7 +63,7 @@ static bool has_our_format(int fd)
 }
 
 /* Where a table's byte lies in the file; extents hold whole rows. */
-static bool place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_t *offset_p)
+static bool peer_place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_t *offset_p)
 {
     struct ms_store_extent some[16];
     uint32_t count = 0;
@@ -90,8 +90,8 @@ static bool read_process(int fd, struct ms_process *process_p)
 {
     uint64_t offset;
 
-    return place_of(fd, MS_TABLE_PROCESS, 0, &offset) && read_at(fd, process_p, sizeof(*process_p), offset) &&
-           atomic_load(&process_p->described) == 1;
+    return peer_place_of(fd, MS_TABLE_PROCESS, 0, &offset) &&
+           read_at(fd, process_p, sizeof(*process_p), offset) && atomic_load(&process_p->described) == 1;
 }
 
 bool ms_ledger_file_process(int fd, struct ms_process *process_p)
@@ -114,7 +114,7 @@ static bool is_of_process(int fd, const struct ms_token *token, const char **why
     return atomic_load(&process.end_reason) == MS_END_NONE;
 }
 
-static bool is_sound(const struct ms_ipc_export_row *row)
+static bool peer_is_sound(const struct ms_ipc_export_row *row)
 {
     const struct ms_ipc_export *block = &row->block;
     struct {
@@ -140,7 +140,7 @@ bool ms_ipc_export_read(int fd, const struct ms_token *token, struct ms_ipc_expo
         return false;
     *why_p = "the block was freed, or was never exported";
     if (token->row >= MS_TABLE_EXPORTS_ROWS ||
-        !place_of(fd, MS_TABLE_EXPORTS, (uint64_t)token->row * MS_TABLE_EXPORTS_ROW_BYTES, &offset) ||
+        !peer_place_of(fd, MS_TABLE_EXPORTS, (uint64_t)token->row * MS_TABLE_EXPORTS_ROW_BYTES, &offset) ||
         !read_at(fd, &row, sizeof(row), offset))
         return false;
     state = atomic_load(&row.state);
@@ -149,7 +149,7 @@ bool ms_ipc_export_read(int fd, const struct ms_token *token, struct ms_ipc_expo
         return false;
     /* It may have been freed, and the row used again, while it was read. */
     uint32_t again = 0;
-    if (!read_at(fd, &again, sizeof(again), offset) || again != state || !is_sound(&row))
+    if (!read_at(fd, &again, sizeof(again), offset) || again != state || !peer_is_sound(&row))
         return false;
     *block_p = row.block;
     return true;
@@ -157,8 +157,8 @@ bool ms_ipc_export_read(int fd, const struct ms_token *token, struct ms_ipc_expo
 
 /* One of the exporter's files: it had several if it was replaced by exec. The reason of the file that tells
  * most is kept. */
-static bool read_file(const char *path, const struct ms_token *token, struct ms_ipc_export *block_p,
-                      const char **why_p, bool *found_p)
+static bool peer_read_file(const char *path, const struct ms_token *token, struct ms_ipc_export *block_p,
+                           const char **why_p, bool *found_p)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -197,7 +197,7 @@ static bool find_file(const struct ms_token *token, struct ms_ipc_export *block_
             ms_journal_name(name, sizeof(name), token->pid, token->start_ticks, number);
             if ((size_t)snprintf(names->path, sizeof(names->path), "%s/%s", directory, name) <
                 sizeof(names->path))
-                good = read_file(names->path, token, block_p, why_p, &found);
+                good = peer_read_file(names->path, token, block_p, why_p, &found);
         }
     }
     ms_aux_stack_give(names);
@@ -253,7 +253,7 @@ struct question {
     const char *reason; /* NULL: it is known */
 };
 
-static void answer(void *arg)
+static void peer_answer(void *arg)
 {
     struct question *question = arg;
 
@@ -271,7 +271,7 @@ bool ms_ipc_export_resolve(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (ms_token_decode(bytes, &question.token))
-        ms_aux_stack_call_anyway(answer, &question);
+        ms_aux_stack_call_anyway(peer_answer, &question);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ms_cancel_release(cancel);
     if (question.reason && question.token.pid)

@@ -100,7 +100,8 @@ static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival
 
 /* Counts it in the shard, where there is room for it; returns its slot + 1. Compiled once for the usual case
  * and once for all others. */
-static MS_INLINE uint32_t enter(struct ms_shard *shard, uint32_t number, const struct ms_arrival *arrival)
+static MS_INLINE uint32_t accounts_enter(struct ms_shard *shard, uint32_t number,
+                                         const struct ms_arrival *arrival)
 {
     struct ms_site *site = ms_site_row(number);
     uint32_t record_id = take_slot(shard);
@@ -117,7 +118,7 @@ static MS_INLINE uint32_t enter(struct ms_shard *shard, uint32_t number, const s
 static MS_NOINLINE uint32_t enter_somehow(struct ms_shard *shard, uint32_t number,
                                           const struct ms_arrival *arrival)
 {
-    return enter(shard, number, arrival);
+    return accounts_enter(shard, number, arrival);
 }
 
 /* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
@@ -211,7 +212,7 @@ static MS_INLINE uint32_t arrive(struct ms_shard *shard, const struct ms_arrival
         number = ms_shard_find_site(shard, arrival->block.stack, arrival->block.api, arrival->block.kind);
     if (MS_LIKELY(number != UINT32_MAX && has_room(shard, arrival))) {
         shard->is_active = true;
-        record_id = enter(shard, number, arrival);
+        record_id = accounts_enter(shard, number, arrival);
         ms_shard_unlock(shard);
         return record_id;
     }
@@ -288,7 +289,7 @@ static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *slot, enum ms
 }
 
 /* The trace and some callers want it as it was. */
-static MS_NOINLINE void tell(uint32_t record_id, uint64_t now_ns, struct ms_block *block_p)
+static MS_NOINLINE void accounts_tell(uint32_t record_id, uint64_t now_ns, struct ms_block *block_p)
 {
     struct ms_block block;
     ms_block_row_read(ms_block_row_at(record_id - 1), &block);
@@ -300,11 +301,11 @@ static MS_NOINLINE void tell(uint32_t record_id, uint64_t now_ns, struct ms_bloc
         *block_p = block;
 }
 
-static MS_INLINE void leave(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
-                            enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+static MS_INLINE void accounts_leave(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
+                                     enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
     if (block_p || is_told())
-        tell(record_id, now_ns, block_p);
+        accounts_tell(record_id, now_ns, block_p);
     struct ms_site *site = ms_site_row(slot->site);
     if (MS_LIKELY(site))
         keep_past(shard, site, now_ns);
@@ -343,7 +344,7 @@ static MS_INLINE bool remove_from(struct ms_shard *shard, uint32_t record_id, st
         ms_shard_make_room(shard, 0, now_ns);
     }
     if (MS_LIKELY(found))
-        leave(shard, record_id, slot, end, now_ns, block_p);
+        accounts_leave(shard, record_id, slot, end, now_ns, block_p);
     return found;
 }
 

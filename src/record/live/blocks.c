@@ -38,7 +38,7 @@ static struct stripe stripes[MS_STRIPES] = {[0 ... MS_STRIPES - 1] = {.lock = MS
 atomic_bool ms_blocks_reported;
 static void (*tell)(uint64_t late_frees);
 
-static uint64_t hash(unsigned space, uint64_t key)
+static uint64_t blocks_hash(unsigned space, uint64_t key)
 {
     uint64_t h = (key ^ (uint64_t)space << 61) * 0x9e3779b97f4a7c15u;
     return (h ^ h >> 32) * 0xd6e8feb86659fd93u;
@@ -71,7 +71,7 @@ static uint32_t probe(const struct stripe *stripe, uint64_t h, unsigned space, u
     return place;
 }
 
-static bool make_room(struct stripe *stripe)
+static bool blocks_make_room(struct stripe *stripe)
 {
     if (stripe->index && stripe->count < stripe->mask / 4 * 3)
         return true;
@@ -109,8 +109,8 @@ static void remove_place(struct stripe *stripe, uint32_t place)
 }
 
 /* Takes out the block at `place`, which ended as `end` says. */
-static void end_block(struct stripe *stripe, uint32_t place, enum ms_block_end end, uint64_t now_ns,
-                      struct ms_block *block_p)
+static void blocks_end_block(struct stripe *stripe, uint32_t place, enum ms_block_end end, uint64_t now_ns,
+                             struct ms_block *block_p)
 {
     uint32_t record_id = stripe->index[place].slot;
     const struct ms_block_row *slot = ms_block_row_at(record_id - 1);
@@ -120,23 +120,23 @@ static void end_block(struct stripe *stripe, uint32_t place, enum ms_block_end e
 }
 
 /* The place of a block that comes, in an index with room for it. False without memory. */
-static bool find_place(struct stripe *stripe, uint64_t h, const struct ms_block *block, uint64_t now_ns,
-                       uint32_t *place_p)
+static bool blocks_find_place(struct stripe *stripe, uint64_t h, const struct ms_block *block,
+                              uint64_t now_ns, uint32_t *place_p)
 {
-    if (!make_room(stripe)) {
+    if (!blocks_make_room(stripe)) {
         ms_table_drop(MS_TABLE_BLOCKS);
         return false;
     }
     *place_p = probe(stripe, h, block->space, block->key);
     if (MS_UNLIKELY(stripe->index[*place_p].slot)) { /* its free was never seen */
-        end_block(stripe, *place_p, MS_BLOCK_UNSEEN, now_ns, NULL);
+        blocks_end_block(stripe, *place_p, MS_BLOCK_UNSEEN, now_ns, NULL);
         atomic_fetch_add_explicit(&ms_process()->replaced_blocks, 1, memory_order_relaxed);
         *place_p = probe(stripe, h, block->space, block->key);
     }
     return true;
 }
 
-static void put(struct stripe *stripe, uint64_t h, uint32_t place, uint32_t record_id, uint64_t now_ns)
+static void blocks_put(struct stripe *stripe, uint64_t h, uint32_t place, uint32_t record_id, uint64_t now_ns)
 {
     if (!record_id)
         return;
@@ -147,15 +147,15 @@ static void put(struct stripe *stripe, uint64_t h, uint32_t place, uint32_t reco
 
 void ms_ledger_alloc(const struct ms_block *block)
 {
-    uint64_t h = hash(block->space, block->key), now_ns;
+    uint64_t h = blocks_hash(block->space, block->key), now_ns;
     struct stripe *stripe = stripe_of(h);
     uint32_t place;
     expect(stripe, h);
     now_ns = ms_ledger_now();
     ms_events_touch();
     ms_lock(&stripe->lock);
-    if (MS_LIKELY(find_place(stripe, h, block, now_ns, &place)))
-        put(stripe, h, place, ms_account_add(block, now_ns), now_ns);
+    if (MS_LIKELY(blocks_find_place(stripe, h, block, now_ns, &place)))
+        blocks_put(stripe, h, place, ms_account_add(block, now_ns), now_ns);
     ms_unlock(&stripe->lock);
     ms_trace_look();
 }
@@ -169,7 +169,7 @@ void ms_blocks_count_late(void)
 
 bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
 {
-    uint64_t h = hash(space, key);
+    uint64_t h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     bool found = false;
     expect(stripe, h);
@@ -177,7 +177,7 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
     if (stripe->index && stripe->index[place].slot) {
-        end_block(stripe, place, MS_BLOCK_FREED, now_ns, block_p);
+        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, block_p);
         found = true;
     }
     ms_unlock(&stripe->lock);
@@ -195,19 +195,19 @@ void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))
 
 void ms_ledger_free_abort(const struct ms_block *block)
 {
-    uint64_t h = hash(block->space, block->key), now_ns = ms_ledger_now();
+    uint64_t h = blocks_hash(block->space, block->key), now_ns = ms_ledger_now();
     struct stripe *stripe = stripe_of(h);
     uint32_t place;
     ms_lock(&stripe->lock);
-    if (find_place(stripe, h, block, now_ns, &place))
-        put(stripe, h, place, ms_account_restore(block), now_ns);
+    if (blocks_find_place(stripe, h, block, now_ns, &place))
+        blocks_put(stripe, h, place, ms_account_restore(block), now_ns);
     ms_unlock(&stripe->lock);
     ms_trace_look();
 }
 
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 {
-    uint64_t h = hash(space, key);
+    uint64_t h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     bool found = false;
     ms_lock(&stripe->lock);
@@ -232,7 +232,7 @@ static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t cont
 {
     const struct ms_block_row *slot = ms_block_row_at(record_id - 1);
     unsigned space = ms_block_row_space(slot);
-    uint64_t key = slot->key, h = hash(space, key);
+    uint64_t key = slot->key, h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     if (slot->tags & MS_BLOCK_ROW_SERVED)
         return ms_account_remove(record_id, space, key, true, context, MS_BLOCK_DIED, now_ns, block_p);
@@ -240,7 +240,7 @@ static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t cont
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
     bool dies = stripe->index && stripe->index[place].slot == record_id && dies_with(slot, context);
     if (dies)
-        end_block(stripe, place, MS_BLOCK_DIED, now_ns, block_p);
+        blocks_end_block(stripe, place, MS_BLOCK_DIED, now_ns, block_p);
     ms_unlock(&stripe->lock);
     return dies;
 }

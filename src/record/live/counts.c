@@ -29,7 +29,7 @@ void ms_counts_open(unsigned apis)
 }
 
 /* Signal 0 only asks. */
-static bool has_ended(uint32_t thread)
+static bool counts_has_ended(uint32_t thread)
 {
     return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
@@ -41,7 +41,7 @@ static int take_set(uint32_t thread)
     for (unsigned i = 0; i < SETS - 1; i++) {
         unsigned set = 1 + (first + i) % (SETS - 1);
         uint32_t owner = atomic_load_explicit(&owners[set], memory_order_relaxed);
-        if ((owner == 0 || owner == thread || has_ended(owner)) &&
+        if ((owner == 0 || owner == thread || counts_has_ended(owner)) &&
             atomic_compare_exchange_strong(&owners[set], &owner, thread))
             return (int)set;
     }
@@ -49,7 +49,7 @@ static int take_set(uint32_t thread)
 }
 
 /* Finds this thread's rows; without memory it has none. */
-static void begin(unsigned apis)
+static void counts_begin(unsigned apis)
 {
     int saved_errno = errno, set = take_set(ms_thread_id());
     uint64_t rows = (uint64_t)(set + 1) * apis;
@@ -102,7 +102,7 @@ static MS_NOINLINE void count_slowly(uint16_t api, bool succeeded, bool served, 
     unsigned apis = atomic_load_explicit(&api_total, memory_order_acquire);
     ms_events_touch();
     if (!shared && apis)
-        begin(apis);
+        counts_begin(apis);
     if (api < apis && ms_counts_own)
         count_own(&ms_counts_own[api], succeeded, served, bytes);
     else if (api < apis && shared)

@@ -35,7 +35,7 @@ unsigned ms_history_buckets(void)
 
 /* Device by device, so that few devices need few rows. Memory of no device comes first: it is rare, but
  * devices are numbered from 0. */
-static uint64_t place_of(enum ms_series series, unsigned account)
+static uint64_t history_place_of(enum ms_series series, unsigned account)
 {
     return (uint64_t)((account + 1) % MS_ACCOUNTS) * MS_SERIES_COUNT + series;
 }
@@ -48,7 +48,7 @@ struct ms_history *ms_history_of(unsigned account, bool create)
 struct ms_history *ms_history_of_series(enum ms_series series, unsigned account, bool create)
 {
     struct ms_history *timeline = atomic_load_explicit(&timelines[series][account], memory_order_relaxed);
-    uint64_t place = place_of(series, account), rows = buckets + 1;
+    uint64_t place = history_place_of(series, account), rows = buckets + 1;
     if (timeline || !create || !ms_table_reserve(MS_TABLE_TIMELINE, (place + 1) * rows))
         return timeline;
     if (ms_table_rows(MS_TABLE_TIMELINE) < (place + 1) * rows)
@@ -139,7 +139,7 @@ void ms_history_adopt(unsigned count)
     buckets = count >= BUCKETS_MIN && count <= BUCKETS_MAX ? count : BUCKETS_DEFAULT;
     for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
         unsigned account = i / MS_SERIES_COUNT, series = i % MS_SERIES_COUNT;
-        uint64_t place = place_of(series, account), rows = buckets + 1;
+        uint64_t place = history_place_of(series, account), rows = buckets + 1;
         struct ms_history *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
         if (ms_table_reserved(MS_TABLE_TIMELINE) < (place + 1) * rows || !is_whole(timeline))
             continue;

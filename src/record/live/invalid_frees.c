@@ -94,7 +94,7 @@ static void look_at_slots(struct look *look, uint32_t rows)
 }
 
 /* Numbers, array handles and names are told from addresses by the kind of what they name. */
-static bool fits(enum ms_space space, unsigned kind)
+static bool invalid_frees_fits(enum ms_space space, unsigned kind)
 {
     switch (space) {
     case MS_SPACE_ARRAY:
@@ -108,12 +108,12 @@ static bool fits(enum ms_space space, unsigned kind)
     }
 }
 
-static MS_UNSYNCHRONIZED void look_at_sites(struct look *look, uint32_t rows)
+static MS_UNSYNCHRONIZED void invalid_frees_look_at_sites(struct look *look, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
         const struct ms_site *site = ms_site_at(i);
         if (!site || site->freed_key != look->key || site->freed_ns <= look->freed_ns ||
-            !fits(look->space, site->kind))
+            !invalid_frees_fits(look->space, site->kind))
             continue;
         look->freed_ns = site->freed_ns;
         look->freed = (struct ms_invalid_free){.rule = MS_INVALID_FREE_DOUBLE,
@@ -134,7 +134,7 @@ bool ms_ledger_invalid_free_find(enum ms_space space, uint64_t key, bool release
         return false;
     look_at_slots(&look, slots);
     if (!look.is_live && !look.inside.rule)
-        look_at_sites(&look, sites);
+        invalid_frees_look_at_sites(&look, sites);
     if (look.is_live)
         *misfree_p = released ? look.live : (struct ms_invalid_free){.rule = MS_INVALID_FREE_NONE};
     else
@@ -151,7 +151,7 @@ static uint32_t whole_site(uint32_t number)
     return site ? site->whole : UINT32_MAX;
 }
 
-static bool is_same(const struct ms_invalid_free_row *a, const struct ms_invalid_free_row *b)
+static bool invalid_frees_is_same(const struct ms_invalid_free_row *a, const struct ms_invalid_free_row *b)
 {
     return a->rule == b->rule && a->api == b->api && a->stack == b->stack && a->site == b->site;
 }
@@ -164,7 +164,7 @@ static struct ms_invalid_free_row *row_for(const struct ms_invalid_free_row *wan
     for (unsigned i = PAIRS_MAX; i-- > 0;) {
         if (!atomic_load_explicit(&rows[i].count, memory_order_relaxed))
             empty = &rows[i];
-        else if (is_same(&rows[i], wanted))
+        else if (invalid_frees_is_same(&rows[i], wanted))
             return &rows[i];
     }
     return empty;

@@ -8,12 +8,12 @@
 
 enum { ROWS = MS_TABLE_OOM_SITES_ROWS };
 
-static struct ms_oom_site *row_of(uint64_t number)
+static struct ms_oom_site *oom_sites_row_of(uint64_t number)
 {
     return &MS_ROWS(OOM_SITES, struct ms_oom_site)[number % ROWS];
 }
 
-static void count(void *arg, uint32_t site, uint64_t bytes)
+static void oom_sites_count(void *arg, uint32_t site, uint64_t bytes)
 {
     (void)site;
     (void)bytes;
@@ -30,7 +30,7 @@ static void write_row(void *arg, uint32_t site, uint64_t bytes)
     struct writing *writing = arg;
     if (writing->next == writing->end) /* it came meanwhile */
         return;
-    struct ms_oom_site *row = row_of(writing->next);
+    struct ms_oom_site *row = oom_sites_row_of(writing->next);
     atomic_store_explicit(&row->number, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     row->site = site;
@@ -41,7 +41,7 @@ static void write_row(void *arg, uint32_t site, uint64_t bytes)
 void ms_oom_note_sites(struct ms_oom *oom)
 {
     uint32_t sites = 0;
-    ms_account_each_site(oom->device, count, &sites);
+    ms_account_each_site(oom->device, oom_sites_count, &sites);
     sites = sites < ROWS ? sites : ROWS;
     if (!sites || !ms_table_reserve(MS_TABLE_OOM_SITES, ROWS))
         return;
@@ -59,7 +59,7 @@ MS_UNSYNCHRONIZED bool ms_oom_site_at(const struct ms_oom *oom, uint32_t k, uint
 {
     if (k >= oom->site_count || !ms_table_rows(MS_TABLE_OOM_SITES))
         return false;
-    const struct ms_oom_site *row = row_of(oom->site_first + k);
+    const struct ms_oom_site *row = oom_sites_row_of(oom->site_first + k);
     uint64_t number = atomic_load_explicit(&row->number, memory_order_acquire);
     *site_p = row->site;
     *bytes_p = row->bytes;

@@ -74,7 +74,7 @@ void ms_accounts_open(void)
 
 /* --- locks --- */
 
-static unsigned number_of(const struct ms_shard *shard)
+static unsigned shards_number_of(const struct ms_shard *shard)
 {
     return (unsigned)(shard - ms_shards[0]) / MS_ACCOUNTS;
 }
@@ -83,7 +83,7 @@ static unsigned number_of(const struct ms_shard *shard)
 MS_NOINLINE void ms_shard_lock_after_wait(struct ms_shard *shard)
 {
     ms_bias_lock(&shard->lock, MS_BIAS_SHARD);
-    if (number_of(shard) == ms_shard_mine.shard && !ms_bias_was_mine(&shard->lock) &&
+    if (shards_number_of(shard) == ms_shard_mine.shard && !ms_bias_was_mine(&shard->lock) &&
         ++ms_shard_mine.waits >= WAITS_MAX) {
         ms_shard_mine.waits = 0;
         ms_shard_mine.shard =
@@ -134,7 +134,7 @@ static void open_another(unsigned number, unsigned account)
 
 struct ms_shard *ms_shards_lock_with(struct ms_shard *shard)
 {
-    unsigned account = ms_shard_account(shard), number = number_of(shard);
+    unsigned account = ms_shard_account(shard), number = shards_number_of(shard);
     ms_lock(&commons[account].lock);
     bool is_new = !(commons[account].open >> number & 1);
     if (is_new && !has_rows(number, account)) {
@@ -237,7 +237,7 @@ static uint64_t live_in_all(unsigned account)
 }
 
 /* Of the device, or of the stage that is measured. */
-static uint64_t peak_of(unsigned account)
+static uint64_t shards_peak_of(unsigned account)
 {
     const struct ms_account *row = ms_shards[0][account].row;
     uint64_t peak = row->device.peak_live_bytes;
@@ -246,14 +246,14 @@ static uint64_t peak_of(unsigned account)
 
 static bool is_new_peak(unsigned account, uint64_t live)
 {
-    return live > peak_of(account);
+    return live > shards_peak_of(account);
 }
 
 /* How far shards may rise together before anybody hears of it, where `live` bytes are live: no peak is
  * missed, and what the timeline says of a bucket may be as much less than there was. */
 static uint64_t bound_for(unsigned account, uint64_t live)
 {
-    uint64_t peak = peak_of(account), bound = live + live / HEADROOM_SHARE + HEADROOM_BYTES;
+    uint64_t peak = shards_peak_of(account), bound = live + live / HEADROOM_SHARE + HEADROOM_BYTES;
     return bound <= peak ? bound : live > peak ? live : peak;
 }
 

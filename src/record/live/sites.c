@@ -39,15 +39,15 @@ uint64_t ms_sites_merged(void)
     return atomic_load_explicit(&ms_process()->merged_allocs, memory_order_relaxed);
 }
 
-static uint32_t hash_of(uint64_t key)
+static uint32_t sites_hash_of(uint64_t key)
 {
     return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static void put(uint32_t *index, uint32_t mask, uint32_t number)
+static void sites_put(uint32_t *index, uint32_t mask, uint32_t number)
 {
     const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
-    uint32_t place = hash_of(ms_site_key(site->stack, site->api, site->kind)) & mask;
+    uint32_t place = sites_hash_of(ms_site_key(site->stack, site->api, site->kind)) & mask;
     while (index[place])
         place = (place + 1) & mask;
     index[place] = number + 1;
@@ -57,7 +57,7 @@ MS_NOINLINE uint32_t ms_shard_look_for_site(struct ms_shard *shard, uint64_t key
 {
     if (MS_UNLIKELY(!shard->site_index))
         return UINT32_MAX;
-    uint32_t place = hash_of(key) & shard->site_mask, number;
+    uint32_t place = sites_hash_of(key) & shard->site_mask, number;
     for (; (number = shard->site_index[place]) != 0; place = (place + 1) & shard->site_mask) {
         const struct ms_site *site = ms_site_row(number - 1);
         if (ms_site_key(site->stack, site->api, site->kind) != key)
@@ -72,7 +72,7 @@ MS_NOINLINE uint32_t ms_shard_look_for_site(struct ms_shard *shard, uint64_t key
 }
 
 /* Makes the index hold one more at half load. */
-static bool make_room(struct ms_shard *shard)
+static bool sites_make_room(struct ms_shard *shard)
 {
     uint32_t places = shard->site_index ? shard->site_mask + 1 : 0;
     if (shard->site_count < places / 2)
@@ -83,7 +83,7 @@ static bool make_room(struct ms_shard *shard)
         return false;
     for (uint32_t i = 0; i < places; i++) {
         if (shard->site_index[i])
-            put(index, more - 1, shard->site_index[i] - 1);
+            sites_put(index, more - 1, shard->site_index[i] - 1);
     }
     shard->site_index = index;
     shard->site_mask = more - 1;
@@ -102,7 +102,7 @@ static void chain(struct ms_site *site, uint32_t number, uint32_t whole)
 static uint32_t make_row(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns, uint64_t rows)
 {
     uint64_t number;
-    if (ms_table_rows(MS_TABLE_SITES) >= rows || !make_room(shard) ||
+    if (ms_table_rows(MS_TABLE_SITES) >= rows || !sites_make_room(shard) ||
         !ms_table_take(MS_TABLE_SITES, 1, &number))
         return UINT32_MAX;
     struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[number];
@@ -128,23 +128,23 @@ static void note_python(void)
 }
 
 /* It is whole now, and is found. */
-static uint32_t publish(struct ms_shard *shard, uint32_t number)
+static uint32_t sites_publish(struct ms_shard *shard, uint32_t number)
 {
     atomic_store_explicit(&ms_site_row(number)->state, 1, memory_order_release);
-    put(shard->site_index, shard->site_mask, number);
+    sites_put(shard->site_index, shard->site_mask, number);
     shard->site_count++;
     note_python();
     return number;
 }
 
 /* In shard 0: the site without a stack stands for those that found no row. */
-static uint32_t merge(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns)
+static uint32_t sites_merge(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns)
 {
     struct ms_block without = *block;
     without.stack = 0;
     uint32_t number = ms_shard_find_site(shard, 0, block->api, block->kind);
     if (number == UINT32_MAX && (number = make_row(shard, &without, now_ns, MS_SITES_MAX)) != UINT32_MAX)
-        publish(shard, number);
+        sites_publish(shard, number);
     if (number == UINT32_MAX)
         ms_table_drop(MS_TABLE_SITES);
     else
@@ -160,7 +160,7 @@ uint32_t ms_shard_make_site(struct ms_shard *shard, const struct ms_block *block
         return number;
     if (!shard->number) {
         number = make_row(shard, block, now_ns, MS_SITES_OWN_MAX);
-        return number == UINT32_MAX ? merge(shard, block, now_ns) : publish(shard, number);
+        return number == UINT32_MAX ? sites_merge(shard, block, now_ns) : sites_publish(shard, number);
     }
     if (whole == UINT32_MAX || ms_site_row(whole)->stack != block->stack)
         return UINT32_MAX;
@@ -168,7 +168,7 @@ uint32_t ms_shard_make_site(struct ms_shard *shard, const struct ms_block *block
     if (number == UINT32_MAX)
         return UINT32_MAX;
     chain(ms_site_row(number), number, whole);
-    return publish(shard, number);
+    return sites_publish(shard, number);
 }
 
 void ms_site_merge(struct ms_site *sum, const struct ms_site *site)

@@ -50,7 +50,7 @@ static uint64_t get(const _Atomic uint64_t *value)
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-static void put(_Atomic uint64_t *value, uint64_t to)
+static void uses_put(_Atomic uint64_t *value, uint64_t to)
 {
     atomic_store_explicit(value, to, memory_order_relaxed);
 }
@@ -59,7 +59,7 @@ static void copy_counts(struct ms_uses *copy, struct ms_uses *from)
 {
     _Atomic uint64_t *to = (_Atomic uint64_t *)copy, *value = (_Atomic uint64_t *)from;
     for (unsigned i = 0; i < sizeof *copy / sizeof *to; i++)
-        put(&to[i], get(&value[i]));
+        uses_put(&to[i], get(&value[i]));
 }
 
 static void raise(_Atomic uint64_t *value, uint64_t to)
@@ -150,7 +150,7 @@ static void uses_reset(void)
     ms_slow_path_clear(MS_SLOW_PATH_USES);
     for (unsigned i = 0; i < MS_ARRAY_LEN(leaves); i++)
         atomic_store_explicit(&leaves[i], NULL, memory_order_relaxed);
-    put(&numbers, 0);
+    uses_put(&numbers, 0);
     memset((void *)&kept_aside, 0, sizeof kept_aside);
     atomic_store(&all, &kept_aside);
 }
@@ -241,19 +241,19 @@ static void lives_at(uint64_t address, struct ms_lifetime *lives[2])
         lives[1] = covering(atomic_load_explicit(&page->whole, memory_order_acquire), address);
 }
 
-static bool has_ended(const struct ms_lifetime *life)
+static bool uses_has_ended(const struct ms_lifetime *life)
 {
     return atomic_load_explicit(&life->ended, memory_order_acquire) != 0;
 }
 
 /* The life at an address, if there is one. */
-static struct ms_lifetime *find(uint64_t address)
+static struct ms_lifetime *uses_find(uint64_t address)
 {
     struct ms_lifetime *lives[2];
     lives_at(address, lives);
-    if (lives[0] && !has_ended(lives[0]))
+    if (lives[0] && !uses_has_ended(lives[0]))
         return lives[0];
-    return lives[1] && !has_ended(lives[1]) ? lives[1] : NULL;
+    return lives[1] && !uses_has_ended(lives[1]) ? lives[1] : NULL;
 }
 
 /* The one that ended there last, if none lives. */
@@ -261,7 +261,7 @@ static struct ms_lifetime *find_ended(uint64_t address)
 {
     struct ms_lifetime *lives[2];
     lives_at(address, lives);
-    if ((lives[0] && !has_ended(lives[0])) || (lives[1] && !has_ended(lives[1])))
+    if ((lives[0] && !uses_has_ended(lives[0])) || (lives[1] && !uses_has_ended(lives[1])))
         return NULL;
     if (lives[0] && lives[1])
         return get(&lives[0]->ended) > get(&lives[1]->ended) ? lives[0] : lives[1];
@@ -276,7 +276,7 @@ uint64_t ms_uses_number(void)
 }
 
 /* A fresh row, which says itself when it is whole; UINT32_MAX without room. */
-static uint32_t take_row(void)
+static uint32_t uses_take_row(void)
 {
     struct ms_uses *uses;
     uint64_t number;
@@ -290,7 +290,7 @@ static uint32_t take_row(void)
 
 void ms_uses_born(uint32_t slot, const struct ms_block *block)
 {
-    uint32_t number = ids ? take_row() : UINT32_MAX;
+    uint32_t number = ids ? uses_take_row() : UINT32_MAX;
     struct ms_lifetime *life;
     if (ids)
         atomic_store_explicit(&ids[slot], number + 1, memory_order_relaxed);
@@ -311,7 +311,7 @@ void ms_uses_born(uint32_t slot, const struct ms_block *block)
 }
 
 /* What may have been a use, as of `uses`, and was not told as one. */
-static void settle(struct ms_lifetime *life, const struct ms_uses *uses)
+static void uses_settle(struct ms_lifetime *life, const struct ms_uses *uses)
 {
     uint32_t flags = atomic_load_explicit(&life->flags, memory_order_relaxed);
     uint64_t last = get(&life->last), graph = get(&uses->last_graph), launch = get(&uses->last_launch);
@@ -334,7 +334,7 @@ void ms_uses_ended(uint32_t slot)
     struct ms_lifetime *life = number ? life_at(number - 1) : NULL;
     if (!life)
         return;
-    settle(life, counts());
+    uses_settle(life, counts());
     atomic_store_explicit(&life->ended, ms_uses_number(), memory_order_release);
 }
 
@@ -354,7 +354,7 @@ uint64_t ms_uses_latest(void)
 static bool is_over(struct ms_lifetime *life, uint64_t address, uint64_t begun,
                     struct ms_invalid_free *misfree_p)
 {
-    if (!life || !has_ended(life) || get(&life->ended) > begun)
+    if (!life || !uses_has_ended(life) || get(&life->ended) > begun)
         return false;
     *misfree_p = (struct ms_invalid_free){.given = address,
                                           .begin = life->address,
@@ -373,7 +373,7 @@ bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_invalid_free *mis
 
 uint32_t ms_uses_life(uint64_t address)
 {
-    struct ms_lifetime *life = find(address);
+    struct ms_lifetime *life = uses_find(address);
     if (!life)
         life = find_ended(address);
     return life ? (uint32_t)(life - life_at(0)) + 1 : 0;
@@ -386,7 +386,7 @@ bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_inv
 
 bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t flags)
 {
-    struct ms_lifetime *life = find(address);
+    struct ms_lifetime *life = uses_find(address);
     uint64_t offset;
     if (!life || number <= life->born)
         return false;
@@ -401,7 +401,7 @@ bool ms_uses_note(uint64_t number, uint64_t address, uint64_t bytes, uint32_t fl
 
 void ms_uses_mark(uint64_t address, uint32_t flags)
 {
-    struct ms_lifetime *life = find(address);
+    struct ms_lifetime *life = uses_find(address);
     if (life)
         atomic_fetch_or_explicit(&life->flags, flags, memory_order_relaxed);
 }
@@ -419,7 +419,7 @@ void ms_uses_launched(uint64_t number, bool is_graph, bool read)
 void ms_uses_no_layouts(void)
 {
     struct ms_uses *uses = counts();
-    put(&uses->no_layouts, 1);
+    uses_put(&uses->no_layouts, 1);
     bring(uses);
 }
 
@@ -437,11 +437,11 @@ static void copy_life(struct ms_lifetime *copy, struct ms_lifetime *life)
                                  .unread = life->unread,
                                  .device = life->device,
                                  .kind = life->kind};
-    put(&copy->ended, ended);
-    put(&copy->last, get(&life->last));
-    put(&copy->first, first ? first : get(&copy->last));
+    uses_put(&copy->ended, ended);
+    uses_put(&copy->last, get(&life->last));
+    uses_put(&copy->first, first ? first : get(&copy->last));
     raise(&copy->last, first);
-    put(&copy->reach, get(&life->reach));
+    uses_put(&copy->reach, get(&life->reach));
     atomic_store_explicit(&copy->flags, atomic_load_explicit(&life->flags, memory_order_relaxed),
                           memory_order_relaxed);
 }
@@ -469,7 +469,7 @@ void ms_uses_copy(struct ms_lives_told *told)
     }
     for (uint64_t i = 0; i < told->count; i++) {
         if (!get(&told->lives[i].ended))
-            settle(&told->lives[i], &told->all);
+            uses_settle(&told->lives[i], &told->all);
     }
 }
 
@@ -485,7 +485,7 @@ static void mend(struct ms_lifetime *life)
 {
     uint64_t last = get(&life->last);
     if (last && !get(&life->first))
-        put(&life->first, last);
+        uses_put(&life->first, last);
 }
 
 /* A file may say anything. What cannot be is no life, and counts among those without one: without it the
@@ -505,12 +505,12 @@ void ms_uses_clean(void)
         if (!sound && atomic_exchange(&life->state, 0) == 1)
             dropped++;
         if (get(&life->reach) > life->bytes)
-            put(&life->reach, life->bytes);
+            uses_put(&life->reach, life->bytes);
     }
     for (unsigned i = 0; ms_table_rows(MS_TABLE_USES) && i < sizeof(struct ms_uses) / sizeof(uint64_t); i++) {
         _Atomic uint64_t *value = &MS_ROWS(USES, _Atomic uint64_t)[i];
         if (get(value) > INT64_MAX)
-            put(value, INT64_MAX);
+            uses_put(value, INT64_MAX);
     }
     if (dropped && ms_table_rows(MS_TABLE_USES) &&
         get(&MS_ROWS(USES, struct ms_uses)->left_out) < INT64_MAX - dropped)

@@ -78,7 +78,7 @@ static void note_peak(struct ms_phase_figures *figures, const struct ms_phase_op
 }
 
 /* The difference, which is none where a damaged file has the larger one first. */
-static uint64_t less(uint64_t from, uint64_t value)
+static uint64_t phase_figures_less(uint64_t from, uint64_t value)
 {
     return from > value ? from - value : 0;
 }
@@ -86,8 +86,8 @@ static uint64_t less(uint64_t from, uint64_t value)
 void ms_phase_figures_add(struct ms_phase_figures *figures, const struct ms_phase_open_device *open,
                           const struct ms_stage *end)
 {
-    uint64_t allocated = less(end->total_bytes, open->total_bytes);
-    uint64_t blocks = less(end->total_count, open->total_count);
+    uint64_t allocated = phase_figures_less(end->total_bytes, open->total_bytes);
+    uint64_t blocks = phase_figures_less(end->total_count, open->total_count);
     struct ms_phase_instance instance = {.peak_bytes = end->peak_bytes > open->peak_bytes ? end->peak_bytes
                                                                                           : open->peak_bytes,
                                          .growth_bytes = (int64_t)(end->live_bytes - open->live_bytes)};
@@ -102,8 +102,8 @@ void ms_phase_figures_add(struct ms_phase_figures *figures, const struct ms_phas
     figures->growth_bytes_sum += instance.growth_bytes;
     figures->allocated_bytes += allocated;
     figures->allocated_count += blocks;
-    figures->freed_bytes += less(allocated + open->live_bytes, end->live_bytes);
-    figures->freed_count += less(blocks + open->live_count, end->live_count);
+    figures->freed_bytes += phase_figures_less(allocated + open->live_bytes, end->live_bytes);
+    figures->freed_count += phase_figures_less(blocks + open->live_count, end->live_count);
     note_in_series(figures, &instance);
     figures->count++;
 }

@@ -17,7 +17,7 @@ static uint32_t rows[PLACES];  /* number, + 1 */
 static uint32_t text_count;
 static bool is_used;
 
-static uint64_t mix(uint64_t sum, uint64_t word)
+static uint64_t phase_names_mix(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
     return sum ^ sum >> 29;
@@ -41,7 +41,7 @@ const char *ms_phase_text_at(uint32_t text)
 }
 
 /* Returns where it is; 0 without room. */
-static uint32_t append(const char *text, size_t bytes)
+static uint32_t phase_names_append(const char *text, size_t bytes)
 {
     uint64_t at = ms_table_rows(MS_TABLE_PHASE_TEXT);
     if (!ms_table_reserve(MS_TABLE_PHASE_TEXT, at + bytes + 1))
@@ -73,7 +73,7 @@ uint32_t ms_phase_text_locked(const char *text)
         return 0;
     is_used = true;
     for (size_t i = 0; i < bytes; i++)
-        hash = mix(hash, (unsigned char)text[i]);
+        hash = phase_names_mix(hash, (unsigned char)text[i]);
     for (uint32_t place = (uint32_t)(hash >> 32) % PLACES;; place = (place + 1) % PLACES) {
         if (texts[place]) {
             const char *known = ms_phase_text_at(texts[place]);
@@ -83,7 +83,7 @@ uint32_t ms_phase_text_locked(const char *text)
         }
         if (text_count >= TEXTS_MAX)
             return NO_ROOM_TEXT;
-        uint32_t at = append(text, bytes);
+        uint32_t at = phase_names_append(text, bytes);
         text_count += at != 0;
         texts[place] = at;
         return at ? at : NO_ROOM_TEXT;
@@ -119,7 +119,7 @@ static uint32_t append_row(enum ms_phase_source source, uint32_t domain, uint32_
 
 uint32_t ms_phase_row(enum ms_phase_source source, uint32_t domain, uint32_t name, uint64_t now_ns)
 {
-    uint64_t hash = mix(mix(source + 1u, domain), name);
+    uint64_t hash = phase_names_mix(phase_names_mix(source + 1u, domain), name);
     if (!open_rows())
         return UINT32_MAX;
     is_used = true;

@@ -168,7 +168,7 @@ static struct ms_phase_open *take_open(void)
 }
 
 /* Under the lock: the number of the phase, 0 without room. */
-static uint64_t begin(enum ms_phase_source source, uint32_t domain, uint32_t name, bool is_nested)
+static uint64_t phases_begin(enum ms_phase_source source, uint32_t domain, uint32_t name, bool is_nested)
 {
     uint64_t now_ns = ms_ledger_now();
     uint32_t row = ms_phase_row(source, domain, name, now_ns);
@@ -193,7 +193,7 @@ static uint64_t begin(enum ms_phase_source source, uint32_t domain, uint32_t nam
 }
 _Static_assert(MS_PHASE_OPENS <= 1 << 10 && MS_PHASE_SOURCES <= 4, "bits of a number and of a domain");
 
-static void end(struct ms_phase_open *open)
+static void phases_end(struct ms_phase_open *open)
 {
     uint64_t now_ns = ms_ledger_now();
     struct ms_phase *phase = ms_phase_at(open->phase);
@@ -248,7 +248,7 @@ int ms_phase_push(enum ms_phase_source source, uint32_t domain, uint32_t name)
     int level;
     ms_lock(&lock);
     innermost(source, domain, &level);
-    begin(source, domain, name, true);
+    phases_begin(source, domain, name, true);
     ms_unlock(&lock);
     return level;
 }
@@ -259,7 +259,7 @@ int ms_phase_pop(enum ms_phase_source source, uint32_t domain)
     ms_lock(&lock);
     struct ms_phase_open *open = innermost(source, domain, &count);
     if (open)
-        end(open);
+        phases_end(open);
     else
         count_missing();
     ms_unlock(&lock);
@@ -269,7 +269,7 @@ int ms_phase_pop(enum ms_phase_source source, uint32_t domain)
 uint64_t ms_phase_begin(enum ms_phase_source source, uint32_t domain, uint32_t name)
 {
     ms_lock(&lock);
-    uint64_t id = begin(source, domain, name, false);
+    uint64_t id = phases_begin(source, domain, name, false);
     ms_unlock(&lock);
     return id;
 }
@@ -280,7 +280,7 @@ void ms_phase_end(uint64_t id)
     ms_lock(&lock);
     if (id && i < open_end && atomic_load_explicit(&open_at(i)->id, memory_order_relaxed) == id &&
         !open_at(i)->is_nested)
-        end(open_at(i));
+        phases_end(open_at(i));
     else
         count_missing();
     ms_unlock(&lock);

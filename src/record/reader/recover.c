@@ -124,7 +124,7 @@ static void clean_site(struct ms_site *site)
     site->live_bytes = site->live_count = site->rounding_bytes = 0;
 }
 
-static bool is_same(const struct ms_site *a, const struct ms_site *b)
+static bool recover_is_same(const struct ms_site *a, const struct ms_site *b)
 {
     return a->stack == b->stack && a->device == b->device && a->api == b->api && a->kind == b->kind;
 }
@@ -138,7 +138,7 @@ static void clean_shards(uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct ms_site *site = ms_site_at(i), *whole = ms_site_at(site->whole);
         bool sound = seen && whole && whole->whole == site->whole && site->shard < MS_SHARDS &&
-                     is_same(site, whole) && !(seen[site->whole] >> site->shard & 1);
+                     recover_is_same(site, whole) && !(seen[site->whole] >> site->shard & 1);
         if (sound)
             seen[site->whole] |= (uint16_t)(1u << site->shard);
         else
@@ -233,7 +233,7 @@ static void count_in_site(struct ms_site *site, const struct ms_block *block)
 }
 
 /* Whether a slot that says it is live can be believed. */
-static bool is_sound(const struct ms_block_row *slot, const struct ms_block *block)
+static bool recover_is_sound(const struct ms_block_row *slot, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_at(block->site);
     if (block->kind >= MS_KIND_COUNT || slot->bytes > INT64_MAX / MANY ||
@@ -257,7 +257,7 @@ static void count_blocks(void)
             continue;
         clamp(&slot->requested, slot->bytes);
         ms_block_row_read(slot, &block);
-        if (!is_sound(slot, &block)) {
+        if (!recover_is_sound(slot, &block)) {
             atomic_store(&slot->state, MS_BLOCK_ROW_FREE);
             ms_table_drop(MS_TABLE_BLOCKS);
             continue;

@@ -78,13 +78,13 @@ static void clean_flows(void)
     }
 }
 
-static bool is_sound(const struct ms_segment_record *s)
+static bool recover_pools_is_sound(const struct ms_segment_record *s)
 {
     return s->bytes && s->bytes <= INT64_MAX / MANY && s->address <= INT64_MAX - s->bytes && s->device >= 0 &&
            s->device < MS_DEVICES_MAX && s->tier < MS_TIERS && s->context <= INT64_MAX;
 }
 
-static int by_address(const void *a, const void *b)
+static int recover_pools_by_address(const void *a, const void *b)
 {
     const struct place *left = a, *right = b;
     return (left->begin > right->begin) - (left->begin < right->begin);
@@ -113,14 +113,15 @@ static void find_places(struct places *places)
         struct ms_segment_row *row = &MS_ROWS(SEGMENTS, struct ms_segment_row)[i];
         *(uint8_t *)&row->record.pinned &= 1;
         *(uint8_t *)&row->record.vmm &= 1;
-        if (atomic_load(&row->state) != MS_SEGMENT_THERE || !is_sound(&row->record) || !places->place)
+        if (atomic_load(&row->state) != MS_SEGMENT_THERE || !recover_pools_is_sound(&row->record) ||
+            !places->place)
             atomic_store(&row->state, MS_SEGMENT_GONE);
         else
             places->place[places->count++] = (struct place){
                 .begin = row->record.address, .end = row->record.address + row->record.bytes, .row = row};
     }
     if (places->count)
-        qsort(places->place, places->count, sizeof *places->place, by_address);
+        qsort(places->place, places->count, sizeof *places->place, recover_pools_by_address);
     for (size_t i = 0; i < places->count; i++) {
         if (kept && places->place[i].begin < places->place[kept - 1].end)
             atomic_store(&places->place[i].row->state, MS_SEGMENT_GONE);

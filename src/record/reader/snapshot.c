@@ -67,7 +67,7 @@ static uint32_t count_sites(uint32_t rows)
     return count;
 }
 
-static uint64_t **line_of(struct ms_snapshot_device *device, enum ms_series series)
+static uint64_t **snapshot_line_of(struct ms_snapshot_device *device, enum ms_series series)
 {
     switch (series) {
     case MS_SERIES_RESERVED:
@@ -124,7 +124,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->told = carve(&cursor, snapshot->told_room * sizeof *snapshot->told);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
-            *line_of(&snapshot->devices[i], series) =
+            *snapshot_line_of(&snapshot->devices[i], series) =
                 ms_history_of_series(series, i, false) ? carve(&cursor, timeline_bytes) : NULL;
     }
     return 0;
@@ -147,7 +147,7 @@ static void choose_timeline(struct ms_snapshot *snapshot)
 
 static void copy_line(struct ms_snapshot *snapshot, unsigned account, enum ms_series series, uint64_t now)
 {
-    uint64_t *line = *line_of(&snapshot->devices[account], series);
+    uint64_t *line = *snapshot_line_of(&snapshot->devices[account], series);
     if (line)
         ms_history_copy(ms_history_of_series(series, account, false), snapshot->timeline_shift,
                         snapshot->now_ns, now, line, snapshot->timeline_count);

@@ -60,7 +60,7 @@ static void count_piece(const struct ms_segment_record *segment, const struct ms
     listener->told_count += piece->record_id && listener->told_count < PIECES_MAX;
 }
 
-static struct ms_snapshot_segment *segment_of(const struct ms_segment_record *record)
+static struct ms_snapshot_segment *snapshot_pool_segment_of(const struct ms_segment_record *record)
 {
     struct ms_snapshot_segment *latest = listener->segments + listener->segment_count;
     if (listener->segment_count && latest[-1].record.address == record->address)
@@ -94,7 +94,7 @@ static bool continues(const struct ms_snapshot_piece *last, const struct ms_piec
 
 static void put_piece(const struct ms_segment_record *record, const struct ms_piece_record *piece)
 {
-    struct ms_snapshot_segment *segment = segment_of(record);
+    struct ms_snapshot_segment *segment = snapshot_pool_segment_of(record);
     struct ms_snapshot_piece *next = listener->pieces + listener->piece_count;
     if (!segment)
         return;

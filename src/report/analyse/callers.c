@@ -49,7 +49,7 @@ static bool read_alike(const struct alike *alike, uint32_t a, uint32_t b)
             !strcmp(ms_report_text(x, "rel_pc"), ms_report_text(y, "rel_pc")));
 }
 
-static size_t hash_of(const struct alike *alike, uint32_t row)
+static size_t callers_hash_of(const struct alike *alike, uint32_t row)
 {
     size_t hash = (size_t)ms_report_int(json_array_get(alike->report->frames, row), "line") * 31;
 
@@ -60,13 +60,13 @@ static size_t hash_of(const struct alike *alike, uint32_t row)
     return hash;
 }
 
-static uint32_t number_of(struct alike *alike, uint32_t row)
+static uint32_t callers_number_of(struct alike *alike, uint32_t row)
 {
     size_t at;
 
     if (alike->first[row])
         return alike->first[row] - 1;
-    at = hash_of(alike, row) & alike->mask;
+    at = callers_hash_of(alike, row) & alike->mask;
     while (alike->slots[at] && !read_alike(alike, alike->slots[at] - 1, row))
         at = (at + 1) & alike->mask;
     if (!alike->slots[at])
@@ -104,14 +104,14 @@ static bool read_chain(struct alike *alike, const struct ms_site_row *site, stru
     for (; i < count && chain->count < DEPTH_MAX; i++)
         if (!(ms_fold_of(alike->report, rows[i]) & hidden) &&
             (!chain->count || *text_at(alike, (uint32_t)rows[i], "function"))) /* an address tells nobody */
-            frames[chain->count++] = number_of(alike, (uint32_t)rows[i]);
+            frames[chain->count++] = callers_number_of(alike, (uint32_t)rows[i]);
     chain->frames = malloc((chain->count + 1) * sizeof(*frames));
     if (chain->frames)
         memcpy(chain->frames, frames, chain->count * sizeof(*frames));
     return chain->frames != NULL;
 }
 
-static int compare(const void *a, const void *b)
+static int callers_compare(const void *a, const void *b)
 {
     const struct chain *x = a, *y = b;
 
@@ -159,7 +159,7 @@ static json_t *callers_json(const struct chain *chain)
 }
 
 /* Sites that are told alike, as those of one caller on several devices, have one array. */
-static void tell(struct chain *chains, size_t count)
+static void callers_tell(struct chain *chains, size_t count)
 {
     json_t *before = NULL;
     size_t from, to;
@@ -195,9 +195,9 @@ void ms_callers_tell(struct ms_report *report)
         if (json_is_object(sites[i].json))
             good = read_chain(&alike, &sites[i], &chains[chains_count++]);
     if (good && chains_count)
-        qsort(chains, chains_count, sizeof(*chains), compare);
+        qsort(chains, chains_count, sizeof(*chains), callers_compare);
     if (good)
-        tell(chains, chains_count);
+        callers_tell(chains, chains_count);
     for (i = 0; i < chains_count; i++)
         free(chains[i].frames);
     free(chains);

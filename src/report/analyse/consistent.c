@@ -20,7 +20,8 @@ struct inquiry {
     size_t complaints;
 };
 
-static MS_PRINTF(3, 4) void complain(struct inquiry *inquiry, const char *path, const char *format, ...)
+static MS_PRINTF(3, 4) void consistent_complain(struct inquiry *inquiry, const char *path, const char *format,
+                                                ...)
 {
     char text[512];
     va_list args;
@@ -45,16 +46,16 @@ static void expect_equal(struct inquiry *inquiry, const char *path, json_int_t v
                          json_int_t other)
 {
     if (value != other)
-        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", but %s is %" JSON_INTEGER_FORMAT, value, what,
-                 other);
+        consistent_complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", but %s is %" JSON_INTEGER_FORMAT,
+                            value, what, other);
 }
 
 static void expect_at_most(struct inquiry *inquiry, const char *path, json_int_t value, const char *what,
                            json_int_t bound)
 {
     if (value > bound)
-        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", more than %s, %" JSON_INTEGER_FORMAT, value,
-                 what, bound);
+        consistent_complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", more than %s, %" JSON_INTEGER_FORMAT,
+                            value, what, bound);
 }
 
 /* Whether a row has an integer under `key`, or none: a report from before the key was told lacks it. */
@@ -64,7 +65,7 @@ static bool is_figure(struct inquiry *inquiry, const char *list, size_t i, const
 
     if (!value || json_is_integer(value))
         return true;
-    complain(inquiry, at(list, i, key), "is no integer");
+    consistent_complain(inquiry, at(list, i, key), "is no integer");
     return false;
 }
 
@@ -92,14 +93,14 @@ static void check_form(struct inquiry *inquiry, const char *name)
 
     snprintf(path, sizeof(path), "$.%s", name);
     if (rows && !json_is_array(rows))
-        complain(inquiry, path, "is no list");
+        consistent_complain(inquiry, path, "is no list");
     json_array_foreach (rows, i, row) {
         snprintf(path, sizeof(path), "$.%s[%zu]", name, i);
         if (!has_pairs && !json_is_object(row))
-            complain(inquiry, path, "is no object");
+            consistent_complain(inquiry, path, "is no object");
         else if (has_pairs && (json_array_size(row) != 2 || !json_is_integer(json_array_get(row, 0)) ||
                                !json_is_integer(json_array_get(row, 1))))
-            complain(inquiry, path, "is no pair of a parent and a frame");
+            consistent_complain(inquiry, path, "is no pair of a parent and a frame");
     }
 }
 
@@ -113,7 +114,7 @@ static void check_forms(struct inquiry *inquiry)
     for (i = 0; i < MS_ARRAY_LEN(lists); i++)
         check_form(inquiry, lists[i]);
     if (!json_is_object(json_object_get(inquiry->report->root, "run")))
-        complain(inquiry, "$", "has no run");
+        consistent_complain(inquiry, "$", "has no run");
 }
 
 static void check_ids(struct inquiry *inquiry, const char *name)
@@ -129,8 +130,8 @@ static void expect_index(struct inquiry *inquiry, const char *path, const json_t
 {
     if (json_is_integer(index) &&
         (json_integer_value(index) < 0 || (size_t)json_integer_value(index) >= json_array_size(rows)))
-        complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", which names none of %zu rows",
-                 json_integer_value(index), json_array_size(rows));
+        consistent_complain(inquiry, path, "is %" JSON_INTEGER_FORMAT ", which names none of %zu rows",
+                            json_integer_value(index), json_array_size(rows));
 }
 
 static void check_references(struct inquiry *inquiry)
@@ -364,9 +365,9 @@ static void check_held(struct inquiry *inquiry, const json_t *site, size_t i)
 
         expect_index(inquiry, at("sites", i, "held"), json_array_get(held, 0), moments);
         if (moment <= before)
-            complain(inquiry, at("sites", i, "held"),
-                     "has moment %" JSON_INTEGER_FORMAT " behind moment %" JSON_INTEGER_FORMAT, moment,
-                     before);
+            consistent_complain(inquiry, at("sites", i, "held"),
+                                "has moment %" JSON_INTEGER_FORMAT " behind moment %" JSON_INTEGER_FORMAT,
+                                moment, before);
         expect_at_most(inquiry, at("sites", i, "held"), json_integer_value(json_array_get(held, 1)),
                        "max_bytes", ms_report_int(site, "max_bytes"));
         before = moment;
@@ -413,7 +414,8 @@ static void check_leaks(struct inquiry *inquiry)
     json_array_foreach (report->sites, i, row)
         if (leaked && !leaked[i] && ms_report_int(row, "live_count") && ms_report_is_device_memory(row) &&
             !is_graphs(row))
-            complain(inquiry, at("sites", i, "live_count"), "is not 0, but leaks lists no leak of the site");
+            consistent_complain(inquiry, at("sites", i, "live_count"),
+                                "is not 0, but leaks lists no leak of the site");
     free(leaked);
 }
 
@@ -458,7 +460,7 @@ static void check_segment(struct inquiry *inquiry, const json_t *segment, size_t
         figure_equal(inquiry, "segments", i, segment, "bytes", "the end of its last piece", end);
 }
 
-static void add_sites(const struct ms_report *report, struct sums *sums)
+static void consistent_add_sites(const struct ms_report *report, struct sums *sums)
 {
     json_t *site;
     size_t i;
@@ -497,7 +499,7 @@ static void check_devices(struct inquiry *inquiry)
     size_t i;
 
     if (whole) {
-        add_sites(report, sums);
+        consistent_add_sites(report, sums);
         add_segments(report, sums);
     }
     json_array_foreach (devices, i, device) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static const json_t *device_of(const struct ms_report *report, const json_t *row)
+static const json_t *contexts_others_device_of(const struct ms_report *report, const json_t *row)
 {
     size_t i = ms_report_device_of(report, row);
 
@@ -35,7 +35,7 @@ void ms_contexts_least(json_t *least, const struct ms_report *report)
 
     json_array_foreach (ms_report_array(report->root, "contexts"), i, row) {
         if (is_context(row))
-            note_least(least, ms_report_text(device_of(report, row), "name"),
+            note_least(least, ms_report_text(contexts_others_device_of(report, row), "name"),
                        ms_report_int(row, "total_bytes"));
     }
     json_object_foreach (of_job, model, row)
@@ -43,7 +43,7 @@ void ms_contexts_least(json_t *least, const struct ms_report *report)
 }
 
 /* The bytes of a row of balances[] that are another process's go from one term to the other. */
-static void move(json_t *balance, json_int_t bytes)
+static void contexts_others_move(json_t *balance, json_int_t bytes)
 {
     json_int_t contexts = ms_report_int(balance, "contexts"),
                inferred = ms_report_int(balance, "contexts_inferred");
@@ -75,7 +75,7 @@ static void move_all(const struct ms_report *report, const json_t *context, json
 
         if (json_is_object(balance) && ms_report_device_of(report, balance) == device &&
             (at_end || was_there(context, ms_report_int(balance, "t_ns"))))
-            move(balance, at_end ? beyond_now : beyond);
+            contexts_others_move(balance, at_end ? beyond_now : beyond);
     }
 }
 
@@ -85,7 +85,8 @@ void ms_contexts_tell(const struct ms_report *report, const json_t *least)
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "contexts"), i, row) {
-        json_int_t most = ms_report_int(least, ms_report_text(device_of(report, row), "name")),
+        json_int_t most =
+                       ms_report_int(least, ms_report_text(contexts_others_device_of(report, row), "name")),
                    now = ms_report_int(row, "bytes"), all = ms_report_int(row, "total_bytes");
 
         if (!is_context(row) || strcmp(ms_report_text(row, "confidence"), "inferred") != 0 || most <= 0 ||

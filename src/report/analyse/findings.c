@@ -230,7 +230,7 @@ static int weight(const json_t *row)
     return strcmp(ms_report_text(row, "severity"), "error") ? 0 : 1;
 }
 
-static int compare(const void *a, const void *b)
+static int findings_compare(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     json_int_t left = ms_report_int(x, "bytes"), right = ms_report_int(y, "bytes");
@@ -260,7 +260,7 @@ static json_t *ranked(json_t *rows, const struct ms_finder *finder)
     json_array_foreach (rows, i, row)
         all[i] = row;
     if (count)
-        qsort(all, count, sizeof(*all), compare);
+        qsort(all, count, sizeof(*all), findings_compare);
     for (i = 0; i < count; i++) {
         const struct rule *rule = rule_of(ms_report_text(all[i], "rule"));
         size_t at = rule && rule->by == COMMAND ? (size_t)(rule - rules) : SIZE_MAX;

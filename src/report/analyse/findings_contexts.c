@@ -22,7 +22,7 @@ static bool is_of_the_host(const char *kind)
     return !strcmp(kind, "pinned") || !strcmp(kind, "registered");
 }
 
-static void look_at_sites(struct use *use, const struct ms_report *report)
+static void findings_contexts_look_at_sites(struct use *use, const struct ms_report *report)
 {
     const struct ms_site_row *sites = ms_report_sites(report);
     size_t count = sites ? json_array_size(report->sites) : 0;
@@ -49,7 +49,7 @@ static void look_at_modules(struct use *use, const struct ms_report *report)
     }
 }
 
-static void tell(struct ms_finder *finder, const json_t *row, size_t number)
+static void findings_contexts_tell(struct ms_finder *finder, const json_t *row, size_t number)
 {
     json_int_t bytes = ms_report_int(row, "bytes"), device = ms_report_int(row, "device");
     const char *api = ms_report_text(row, "api");
@@ -83,14 +83,14 @@ void ms_findings_look_at_contexts(struct ms_finder *finder)
     json_t *row;
 
     if (use.memory && use.modules) {
-        look_at_sites(&use, report);
+        findings_contexts_look_at_sites(&use, report);
         look_at_modules(&use, report);
         json_array_foreach (ms_report_array(report->root, "contexts"), i, row) {
             size_t at = ms_report_device_of(report, row);
 
             if (use.anywhere && !use.managed && at != SIZE_MAX && !use.memory[at] && !use.modules[at] &&
                 ms_report_int(row, "bytes") > 0)
-                tell(finder, row, i);
+                findings_contexts_tell(finder, row, i);
         }
     }
     free(use.memory);

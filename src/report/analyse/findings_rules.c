@@ -21,7 +21,7 @@ enum {
 #undef MS_FINDING_NUMBER
 };
 
-static const char *api_of(const json_t *site)
+static const char *findings_rules_api_of(const json_t *site)
 {
     const char *api = ms_report_text(site, "api");
 
@@ -39,15 +39,15 @@ static void tell_leak(struct ms_finder *finder, const struct ms_finding_rows *fo
     if (line && found->rule == MS_MANY_GROWTH)
         ms_finding_add(
             finder, "growth", found->bytes, site,
-            ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
-                            " block%s, more and more over the run, and never freed",
-                            ms_text_size(found->bytes).text, api_of(site), count, count == 1 ? "" : "s"),
+            ms_finding_text(
+                "%s of %s in %" JSON_INTEGER_FORMAT " block%s, more and more over the run, and never freed",
+                ms_text_size(found->bytes).text, findings_rules_api_of(site), count, count == 1 ? "" : "s"),
             ms_finding_text("free what %s allocates before it allocates again, or reuse it", line));
     else if (line)
         ms_finding_add(finder, "leak", found->bytes, site,
                        ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
                                        " block%s lost: allocated again and again, and never freed",
-                                       ms_text_size(found->bytes).text, api_of(site), count,
+                                       ms_text_size(found->bytes).text, findings_rules_api_of(site), count,
                                        count == 1 ? " was" : "s were"),
                        ms_finding_text("free what %s allocates", line));
     free(line);
@@ -76,7 +76,7 @@ static void tell_grown(struct ms_finder *finder, const struct ms_finding_rows *f
         ms_finding_add(finder, "growth", found->bytes, site,
                        ms_finding_text("%s of %s in %" JSON_INTEGER_FORMAT
                                        " blocks, more and more over the run, and freed only in the end",
-                                       ms_text_size(found->bytes).text, api_of(site),
+                                       ms_text_size(found->bytes).text, findings_rules_api_of(site),
                                        ms_report_int(site, "total_count")),
                        ms_finding_text("free what %s allocates when it has been used", line));
     free(line);
@@ -196,7 +196,7 @@ static void tell_temporary(struct ms_finder *finder, const struct ms_finding_row
             finder, "temporary_vendor_calls", found->bytes, site,
             ms_finding_text("%s was called %" JSON_INTEGER_FORMAT
                             " times for %s at once at most, and the driver was asked each time",
-                            api_of(site), ms_report_int(site, "total_count"),
+                            findings_rules_api_of(site), ms_report_int(site, "total_count"),
                             ms_text_size(found->bytes).text),
             ms_finding_text(
                 "%sallocate once, before the loop, what %s allocates each time",

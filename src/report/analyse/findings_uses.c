@@ -27,7 +27,7 @@ static const struct {
     {"early", "allocated_early", "had not been used yet", "allocate at its first use what %s allocates"},
 };
 
-static json_int_t peak_of(const struct ms_report *report, const json_t *row)
+static json_int_t findings_uses_peak_of(const struct ms_report *report, const json_t *row)
 {
     size_t at = ms_report_device_of(report, row);
 
@@ -62,7 +62,7 @@ static void look_at_idle(struct ms_finder *finder, const json_t *row)
     while (rule < MS_ARRAY_LEN(rules) && strcmp(rules[rule].idle, ms_report_text(row, "idle")))
         rule++;
     if (!site || rule == MS_ARRAY_LEN(rules) || falls < IDLE_LEAST ||
-        falls < peak_of(finder->report, row) / IDLE_SHARE)
+        falls < findings_uses_peak_of(finder->report, row) / IDLE_SHARE)
         return;
     line = ms_finding_line(finder->report, site, "this call");
     if (line)

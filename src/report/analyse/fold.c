@@ -30,7 +30,7 @@ struct seen {
     bool python, packaged;              /* it lies in a package of Python's */
 };
 
-static bool is_named(const char *function, const char *start)
+static bool fold_is_named(const char *function, const char *start)
 {
     char *name = strstr(function, start) ? ms_cxx_function(function) : NULL;
     bool begins = name && !strncmp(name, start, strlen(start));
@@ -80,7 +80,7 @@ static bool lies_in(const struct seen *seen, const char *part)
     return (seen->packaged || !begins(part, PACKAGES)) && strstr(seen->path, part);
 }
 
-static bool fits(const struct rule *rule, const struct seen *seen)
+static bool fold_fits(const struct rule *rule, const struct seen *seen)
 {
     if (*rule->function && !ends(seen->function, rule->function))
         return false;
@@ -93,7 +93,7 @@ static bool fits(const struct rule *rule, const struct seen *seen)
         return seen->python && lies_in(seen, rule->text);
     case NAME:
     default:
-        return !seen->python && is_named(seen->function, rule->text);
+        return !seen->python && fold_is_named(seen->function, rule->text);
     }
 }
 
@@ -121,7 +121,7 @@ static const char *whose_of(const json_t *frame, const struct seen *seen)
     if (is_kind(frame, "mark"))
         return NULL;
     for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++) {
-        if (fits(&rules[i], seen))
+        if (fold_fits(&rules[i], seen))
             return rules[i].whose;
     }
     return !seen->python && ms_fold_is_startup(frame) ? "" : NULL;
@@ -174,7 +174,7 @@ bool ms_fold_is_own(const struct ms_report *report, const json_t *frame)
     return is_own(&seen);
 }
 
-static unsigned char learn(const struct ms_report *report, const json_t *frame)
+static unsigned char fold_learn(const struct ms_report *report, const json_t *frame)
 {
     struct seen seen = see(report, frame);
     unsigned known = MS_FOLD_SEEN;
@@ -203,7 +203,7 @@ size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *r
         unsigned char *known_p = &(*folds_p)[rows[count]];
 
         if (!*known_p)
-            *known_p = learn(report, frame);
+            *known_p = fold_learn(report, frame);
         *any_p |= *known_p;
     }
     return count;

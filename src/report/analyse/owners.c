@@ -26,7 +26,7 @@ static bool is_runtime(const char *owner)
     return false;
 }
 
-static const char *base_name(const char *path)
+static const char *owners_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -48,7 +48,7 @@ bool ms_owners_is_library(const char *owner)
 /* No file has a longer name; nobody reads one. */
 #define NAME_BYTES_MAX 255
 
-static char *name_of(const char *start, size_t length)
+static char *owners_name_of(const char *start, size_t length)
 {
     return length && length <= NAME_BYTES_MAX ? strndup(start, length) : NULL;
 }
@@ -56,7 +56,7 @@ static char *name_of(const char *start, size_t length)
 /* What a file is called before the first dot: "libmpi" of libmpi.so.40, "_fast" of _fast.cpython-311.so. */
 static char *stem(const char *name)
 {
-    return name_of(name, strcspn(name, "."));
+    return owners_name_of(name, strcspn(name, "."));
 }
 
 /* The package of which a file in site-packages/ is a part; NULL if it lies in none. */
@@ -69,7 +69,7 @@ static char *package(const char *path)
         return NULL;
     part += strlen("-packages/");
     length = strcspn(part, "/");
-    return part[length] ? name_of(part, length) : stem(part);
+    return part[length] ? owners_name_of(part, length) : stem(part);
 }
 
 static char *owner_by_module(const struct ms_report *report, const json_t *frame)
@@ -87,9 +87,9 @@ static char *owner_by_module(const struct ms_report *report, const json_t *frame
     if (name)
         return name;
     if (!strcmp(owner, "python_extension"))
-        return stem(base_name(path));
+        return stem(owners_base_name(path));
     return !strcmp(owner, "program") || ms_fold_is_own(report, frame) ? strdup("program")
-                                                                      : stem(base_name(path));
+                                                                      : stem(owners_base_name(path));
 }
 
 static char *owner_by_frame(const struct ms_report *report, const json_t *frame)
@@ -149,7 +149,7 @@ static const char *memory_of(const struct ms_site_row *site)
     return site->counts ? "device" : site->kind;
 }
 
-static const char *api_of(const struct ms_site_row *site)
+static const char *owners_api_of(const struct ms_site_row *site)
 {
     return *site->device_api ? site->device_api : "cuda";
 }
@@ -157,10 +157,11 @@ static const char *api_of(const struct ms_site_row *site)
 static bool is_of(const struct owner_row *row, const struct ms_site_row *site, const char *owner)
 {
     return row->site->device == site->device && !strcmp(row->owner, owner) &&
-           !strcmp(row->memory, memory_of(site)) && !strcmp(api_of(row->site), api_of(site));
+           !strcmp(row->memory, memory_of(site)) && !strcmp(owners_api_of(row->site), owners_api_of(site));
 }
 
-static struct owner_row *new_row(struct owner_rows *rows, const struct ms_site_row *site, const char *owner)
+static struct owner_row *owners_new_row(struct owner_rows *rows, const struct ms_site_row *site,
+                                        const char *owner)
 {
     if (rows->count == rows->room) {
         size_t room = rows->room ? 2 * rows->room : 64;
@@ -176,7 +177,8 @@ static struct owner_row *new_row(struct owner_rows *rows, const struct ms_site_r
 }
 
 /* The row of an owner, for the memory that a site has; new if there is none. NULL without memory. */
-static struct owner_row *row_of(struct owner_rows *rows, const struct ms_site_row *site, const char *owner)
+static struct owner_row *owners_row_of(struct owner_rows *rows, const struct ms_site_row *site,
+                                       const char *owner)
 {
     char key[2 * NAME_BYTES_MAX];
     struct owner_row *row;
@@ -184,10 +186,10 @@ static struct owner_row *row_of(struct owner_rows *rows, const struct ms_site_ro
 
     if (rows->count && is_of(&rows->list[rows->latest], site, owner))
         return &rows->list[rows->latest];
-    snprintf(key, sizeof(key), "%s %s %" JSON_INTEGER_FORMAT " %s", memory_of(site), api_of(site),
+    snprintf(key, sizeof(key), "%s %s %" JSON_INTEGER_FORMAT " %s", memory_of(site), owners_api_of(site),
              site->device, owner);
     place = json_object_get(rows->index, key);
-    row = place ? &rows->list[json_integer_value(place)] : new_row(rows, site, owner);
+    row = place ? &rows->list[json_integer_value(place)] : owners_new_row(rows, site, owner);
     if (!row)
         return NULL;
     rows->latest = (size_t)(row - rows->list);
@@ -229,7 +231,8 @@ static json_t *sorted(json_t *rows, int (*compare)(const void *a, const void *b)
     return result;
 }
 
-static void add_site(const struct ms_report *report, struct owner_row *row, const struct ms_site_row *site)
+static void owners_add_site(const struct ms_report *report, struct owner_row *row,
+                            const struct ms_site_row *site)
 {
     row->at_peak_bytes = ms_report_sum(row->at_peak_bytes, site->at_peak_bytes);
     row->live_bytes = ms_report_sum(row->live_bytes, site->live_bytes);
@@ -265,7 +268,7 @@ static json_t *sorted_parts(json_t *parts)
     return sorted(rows, compare_parts);
 }
 
-static json_t *row_json(const struct owner_row *row)
+static json_t *owners_row_json(const struct owner_row *row)
 {
     json_t *json = json_pack("{s:s, s:s}", "owner", row->owner, "memory", row->memory);
 
@@ -310,20 +313,20 @@ static void tell_sites(const struct pass *pass, json_t *told)
 
         if (!text)
             continue;
-        row = row_of(&rows, &sites[i], owner);
+        row = owners_row_of(&rows, &sites[i], owner);
         if (row)
-            add_site(pass->report, row, &sites[i]);
+            owners_add_site(pass->report, row, &sites[i]);
         ms_report_site_owned(pass->report, i, text);
     }
     for (size_t i = 0; i < rows.count; i++)
-        json_array_append_new(told, row_json(&rows.list[i]));
+        json_array_append_new(told, owners_row_json(&rows.list[i]));
     json_decref(rows.index);
     json_decref(texts);
     free(rows.list);
 }
 
 /* What is added up in a row of JSON. */
-static void add(json_t *row, const char *key, json_int_t more)
+static void owners_add(json_t *row, const char *key, json_int_t more)
 {
     json_object_set_new(row, key, json_integer(ms_report_sum(ms_report_int(row, key), more)));
 }
@@ -352,7 +355,7 @@ static json_t *owners_then(const struct ms_report *report, const json_t *oom)
             json_object_set(index, *owner ? owner : "unknown", row);
             json_array_append_new(rows, row);
         }
-        add(row, "bytes", ms_report_int(held, "bytes"));
+        owners_add(row, "bytes", ms_report_int(held, "bytes"));
     }
     json_decref(index);
     return sorted(rows, compare_bytes);

@@ -34,8 +34,8 @@ static bool is_of_nccl(const struct ms_report *report, const json_t *frame)
 }
 
 /* What the stack says of both; NULL for what it does not say. */
-static void look(const struct ms_report *report, const struct ms_site_row *site, const char **entry_p,
-                 const char **communicator_p)
+static void owners_nccl_look(const struct ms_report *report, const struct ms_site_row *site,
+                             const char **entry_p, const char **communicator_p)
 {
     json_int_t stack = site->stack;
     const json_t *frame;
@@ -53,7 +53,7 @@ static void look(const struct ms_report *report, const struct ms_site_row *site,
     }
 }
 
-static void add(json_t *row, const char *key, json_int_t more)
+static void owners_nccl_add(json_t *row, const char *key, json_int_t more)
 {
     json_object_set_new(row, key, json_integer(ms_report_sum(ms_report_int(row, key), more)));
 }
@@ -64,7 +64,7 @@ void ms_nccl_add(const struct ms_report *report, const struct ms_site_row *site,
     char key[512];
     json_t *part;
 
-    look(report, site, &entry, &communicator);
+    owners_nccl_look(report, site, &entry, &communicator);
     snprintf(key, sizeof(key), "%.250s %.250s", entry ? entry : "", communicator ? communicator : "");
     part = json_object_get(parts, key);
     if (!part) {
@@ -75,9 +75,9 @@ void ms_nccl_add(const struct ms_report *report, const struct ms_site_row *site,
         if (communicator)
             json_object_set_new(part, "communicator", json_string(communicator));
     }
-    add(part, "at_peak_bytes", site->at_peak_bytes);
-    add(part, "live_bytes", site->live_bytes);
-    add(part, "live_count", site->live_count);
-    add(part, "total_bytes", site->total_bytes);
-    add(part, "total_count", site->total_count);
+    owners_nccl_add(part, "at_peak_bytes", site->at_peak_bytes);
+    owners_nccl_add(part, "live_bytes", site->live_bytes);
+    owners_nccl_add(part, "live_count", site->live_count);
+    owners_nccl_add(part, "total_bytes", site->total_bytes);
+    owners_nccl_add(part, "total_count", site->total_count);
 }

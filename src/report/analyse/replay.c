@@ -58,7 +58,7 @@ static void sift_down(struct event *events, uint64_t count, uint64_t i)
     }
 }
 
-static void sort(struct event *events, uint64_t count)
+static void replay_sort(struct event *events, uint64_t count)
 {
     for (uint64_t i = count / 2; i-- > 0;)
         sift_down(events, count, i);
@@ -70,7 +70,7 @@ static void sort(struct event *events, uint64_t count)
     }
 }
 
-static uint32_t place_of(const struct course *course, const struct ms_lifetime *life)
+static uint32_t replay_place_of(const struct course *course, const struct ms_lifetime *life)
 {
     return ms_snapshot_place(course->snapshot, life->site);
 }
@@ -112,7 +112,7 @@ static uint64_t highest(const struct course *course, uint64_t changed_count, con
                           (k < changed_count && course->changed[k].number < course->events[i].number);
         const struct event *event = is_changed ? &course->changed[k++] : &course->events[i++];
         const struct ms_lifetime *life = &course->told->lives[event->life];
-        bool is_replaced = !is_changed && site && place_of(course, life) == *site && can_move(life) &&
+        bool is_replaced = !is_changed && site && replay_place_of(course, life) == *site && can_move(life) &&
                            (idle != MS_IDLE_NEVER || !life->first);
         if (is_replaced || !is_of_device(life, course->device))
             continue;
@@ -126,7 +126,7 @@ static uint64_t highest(const struct course *course, uint64_t changed_count, con
 }
 
 /* How the lives of a site might have been; those without a use only come into it if they are meant. */
-static uint64_t change(const struct course *course, uint32_t site, enum ms_idle idle)
+static uint64_t replay_change(const struct course *course, uint32_t site, enum ms_idle idle)
 {
     uint64_t count = 0;
     if (idle == MS_IDLE_NEVER)
@@ -134,7 +134,7 @@ static uint64_t change(const struct course *course, uint32_t site, enum ms_idle 
     for (uint64_t i = 0; i < course->told->count; i++) {
         const struct ms_lifetime *life = &course->told->lives[i];
         uint64_t begins = life->born, ends = life->ended;
-        if (!is_of_device(life, course->device) || place_of(course, life) != site || !can_move(life))
+        if (!is_of_device(life, course->device) || replay_place_of(course, life) != site || !can_move(life))
             continue;
         if (idle == MS_IDLE_EARLY && life->first)
             begins = life->first;
@@ -144,18 +144,18 @@ static uint64_t change(const struct course *course, uint32_t site, enum ms_idle 
         if (ends)
             course->changed[count++] = (struct event){end_number(ends), (uint32_t)i, false};
     }
-    sort(course->changed, count);
+    replay_sort(course->changed, count);
     return count;
 }
 
-static void describe(const struct course *course, struct ms_idle_site *told)
+static void replay_describe(const struct course *course, struct ms_idle_site *told)
 {
     uint64_t now = course->told->all.last_launch;
     told->exact = true;
     for (uint64_t i = 0; i < course->told->count; i++) {
         const struct ms_lifetime *life = &course->told->lives[i];
         uint64_t from = life->born, to = life->ended ? life->ended : now;
-        if (!is_of_device(life, course->device) || place_of(course, life) != told->site ||
+        if (!is_of_device(life, course->device) || replay_place_of(course, life) != told->site ||
             idle_at_peak(course, life) != told->idle)
             continue;
         if (told->idle == MS_IDLE_LATE)
@@ -191,11 +191,11 @@ static bool next(struct course *course, uint32_t *site_p, enum ms_idle *idle_p)
 static void look_at_site(struct course *course, uint32_t site, enum ms_idle idle, struct ms_replay *replay)
 {
     struct ms_idle_site told = {.site = site, .device = (int16_t)course->device, .idle = (uint8_t)idle};
-    uint64_t number, most = highest(course, change(course, site, idle), &site, idle, &number);
+    uint64_t number, most = highest(course, replay_change(course, site, idle), &site, idle, &number);
     if (most >= course->peak_bytes || replay->site_count == MS_IDLE_SITES_MAX)
         return;
     told.falls_bytes = course->peak_bytes - most;
-    describe(course, &told);
+    replay_describe(course, &told);
     replay->sites[replay->site_count++] = told;
 }
 
@@ -209,7 +209,7 @@ static void look_at_device(struct course *course, struct ms_replay *replay)
     memset(course->held, 0, course->snapshot->site_count * sizeof *course->held);
     for (uint64_t i = 0; i < course->told->count; i++) {
         const struct ms_lifetime *life = &course->told->lives[i];
-        site = place_of(course, life);
+        site = replay_place_of(course, life);
         idle = is_of_device(life, course->device) ? idle_at_peak(course, life) : MS_IDLES;
         if (idle < MS_IDLES && site < course->snapshot->site_count)
             course->held[site].bytes[idle] += life->bytes;
@@ -234,7 +234,7 @@ static void look_at_pinned(const struct course *course, struct ms_replay *replay
 {
     for (uint64_t i = 0; i < course->told->count; i++) {
         const struct ms_lifetime *life = &course->told->lives[i];
-        uint32_t site = place_of(course, life);
+        uint32_t site = replay_place_of(course, life);
         struct ms_idle_pinned *row = life->kind == MS_KIND_PINNED && site < course->snapshot->site_count
                                          ? pinned_of(replay, site)
                                          : NULL;
@@ -257,7 +257,7 @@ static void put_in_order(struct course *course)
             course->events[course->event_count++] =
                 (struct event){end_number(life->ended), (uint32_t)i, false};
     }
-    sort(course->events, course->event_count);
+    replay_sort(course->events, course->event_count);
 }
 
 void ms_replay(const struct ms_snapshot *snapshot, struct ms_replay *replay)

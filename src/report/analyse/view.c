@@ -39,7 +39,7 @@ struct pass {
     unsigned char *known;
 };
 
-static const char *base_name(const char *path)
+static const char *view_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -60,12 +60,12 @@ static bool is_rules(const char *function, const struct rule *rule)
     return fits;
 }
 
-static unsigned char judge(const struct pass *pass, const json_t *frame)
+static unsigned char view_judge(const struct pass *pass, const json_t *frame)
 {
     const json_t *module = json_is_integer(json_object_get(frame, "module"))
                                ? ms_report_module(pass->report, ms_report_int(frame, "module"))
                                : NULL;
-    const char *file = base_name(ms_report_text(module, "path"));
+    const char *file = view_base_name(ms_report_text(module, "path"));
     const char *function = ms_report_text(frame, "function"), *kind = ms_report_text(frame, "kind");
 
     if (!strcmp(kind, "python") || !strcmp(ms_report_text(module, "owner"), "python"))
@@ -91,7 +91,7 @@ static const struct rule *judge_stack(const struct pass *pass, json_int_t stack)
     for (size_t depth = 0; depth < VIEW_DEPTH && (frame = ms_report_stack_next(pass->report, &stack, &row));
          depth++) {
         if (pass->known[row] == NOT_LOOKED_AT)
-            pass->known[row] = judge(pass, frame);
+            pass->known[row] = view_judge(pass, frame);
         if (pass->known[row] == INTERPRETER)
             break;
         if (pass->known[row] == NO_RULE)
@@ -110,7 +110,7 @@ struct seen {
     unsigned shows;
 };
 
-static void note(struct seen *seen, const struct rule *rule)
+static void view_note(struct seen *seen, const struct rule *rule)
 {
     size_t i = 0;
 
@@ -145,7 +145,7 @@ static void tell_view(const struct pass *pass)
             sites[i].has_device && sites[i].device >= 0 ? judge_stack(pass, sites[i].stack) : NULL;
 
         if (rule)
-            note(seen, rule);
+            view_note(seen, rule);
     }
     for (i = 0; seen[i].framework; i++) {
         all |= seen[i].shows;

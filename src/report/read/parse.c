@@ -33,39 +33,40 @@ struct parser {
     json_t *numbers[1 << SHARED_BITS], *texts[1 << SHARED_BITS];
 };
 
-static int refuse(struct parser *parser, const char *fault)
+static int parse_refuse(struct parser *parser, const char *fault)
 {
     parser->fault = fault;
     return 0;
 }
 
 /* Takes the reference. Callbacks of yajl's answer 0 to end it. */
-static int add(struct parser *parser, json_t *value)
+static int parse_add(struct parser *parser, json_t *value)
 {
     json_t *around = parser->depth ? parser->open[parser->depth - 1] : NULL;
     size_t members;
 
     if (!value)
-        return refuse(parser, "no UTF-8, or no memory");
+        return parse_refuse(parser, "no UTF-8, or no memory");
     if (!around) {
         parser->root = value;
         return 1;
     }
     if (json_is_array(around))
-        return json_array_append_new(around, value) == 0 ? 1 : refuse(parser, "no memory");
+        return json_array_append_new(around, value) == 0 ? 1 : parse_refuse(parser, "no memory");
     members = json_object_size(around);
     if (json_object_set_new(around, parser->key, value) < 0)
-        return refuse(parser, "a name is no UTF-8, or no memory");
-    return json_object_size(around) > members ? 1 : refuse(parser, "a name is there twice in one object");
+        return parse_refuse(parser, "a name is no UTF-8, or no memory");
+    return json_object_size(around) > members ? 1
+                                              : parse_refuse(parser, "a name is there twice in one object");
 }
 
 static int add_container(struct parser *parser, json_t *value)
 {
     if (parser->depth == DEPTH_MAX) {
         json_decref(value);
-        return refuse(parser, "more than 2048 levels, one in the other");
+        return parse_refuse(parser, "more than 2048 levels, one in the other");
     }
-    if (!add(parser, value))
+    if (!parse_add(parser, value))
         return 0;
     parser->open[parser->depth++] = value;
     return 1;
@@ -73,12 +74,12 @@ static int add_container(struct parser *parser, json_t *value)
 
 static int on_null(void *arg)
 {
-    return add(arg, json_null());
+    return parse_add(arg, json_null());
 }
 
 static int on_boolean(void *arg, int value)
 {
-    return add(arg, json_boolean(value));
+    return parse_add(arg, json_boolean(value));
 }
 
 static json_t *shared_integer(struct parser *parser, json_int_t number)
@@ -124,11 +125,11 @@ static int on_number(void *arg, const char *digits, size_t count)
 
     if (is_integer(digits, count)) {
         if (!read_integer(digits, count, &number))
-            return refuse(parser, "an integer is beyond 64 bits");
-        return add(parser, shared_integer(parser, number));
+            return parse_refuse(parser, "an integer is beyond 64 bits");
+        return parse_add(parser, shared_integer(parser, number));
     }
     real = json_loadb(digits, count, JSON_DECODE_ANY, NULL); /* whatever the locale */
-    return real ? add(parser, real) : refuse(parser, "a number is too large");
+    return real ? parse_add(parser, real) : parse_refuse(parser, "a number is too large");
 }
 
 static json_t *shared_text(struct parser *parser, const char *text, size_t bytes)
@@ -151,10 +152,10 @@ static int on_text(void *arg, const unsigned char *text, size_t bytes)
     struct parser *parser = arg;
 
     if (memchr(text, 0, bytes))
-        return refuse(parser, "a text has a character 0");
+        return parse_refuse(parser, "a text has a character 0");
     if (bytes <= SHARED_TEXT_MAX)
-        return add(parser, shared_text(parser, (const char *)text, bytes));
-    return add(parser, json_stringn((const char *)text, bytes));
+        return parse_add(parser, shared_text(parser, (const char *)text, bytes));
+    return parse_add(parser, json_stringn((const char *)text, bytes));
 }
 
 static int on_key(void *arg, const unsigned char *key, size_t bytes)
@@ -162,12 +163,12 @@ static int on_key(void *arg, const unsigned char *key, size_t bytes)
     struct parser *parser = arg;
 
     if (memchr(key, 0, bytes))
-        return refuse(parser, "a name has a character 0");
+        return parse_refuse(parser, "a name has a character 0");
     if (bytes >= parser->key_room) {
         char *more = realloc(parser->key, 2 * bytes + 64);
 
         if (!more)
-            return refuse(parser, "no memory");
+            return parse_refuse(parser, "no memory");
         parser->key = more;
         parser->key_room = 2 * bytes + 64;
     }
@@ -197,7 +198,7 @@ struct place {
     size_t line, column;
 };
 
-static void go_on(struct place *place, const char *text, size_t bytes)
+static void parse_go_on(struct place *place, const char *text, size_t bytes)
 {
     const char *line = text, *end = text + bytes, *next;
 
@@ -239,11 +240,11 @@ static int feed(struct parser *parser, yajl_handle yajl, more_fn *more, void *ar
         if (yajl_parse(yajl, (const unsigned char *)text, (size_t)bytes) != yajl_status_ok) {
             size_t taken = yajl_get_bytes_consumed(yajl);
 
-            go_on(&place, text, taken < (size_t)bytes ? taken : (size_t)bytes);
+            parse_go_on(&place, text, taken < (size_t)bytes ? taken : (size_t)bytes);
             tell_fault(fault, parser, yajl, &place);
             return -1;
         }
-        go_on(&place, text, (size_t)bytes);
+        parse_go_on(&place, text, (size_t)bytes);
     }
     if (bytes < 0) {
         *fault = (struct ms_parse_fault){0};

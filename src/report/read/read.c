@@ -269,7 +269,7 @@ static struct ms_report_device_index *make_device_index(const struct ms_report *
     return index;
 }
 
-static size_t device_row(const struct ms_report *report, const char *api, json_int_t number)
+static size_t read_device_row(const struct ms_report *report, const char *api, json_int_t number)
 {
     struct ms_report_device_index **index_p = &((struct ms_report *)report)->device_index;
     struct device_key wanted = {api, number, 0};
@@ -293,14 +293,14 @@ static size_t device_row(const struct ms_report *report, const char *api, json_i
 
 size_t ms_report_device_of(const struct ms_report *report, const json_t *row)
 {
-    return device_row(report, ms_report_device_api(row), ms_report_int(row, "device"));
+    return read_device_row(report, ms_report_device_api(row), ms_report_int(row, "device"));
 }
 
 size_t ms_report_device_first(const struct ms_report *report, const json_t *device)
 {
     const char *api = ms_report_text(device, "api");
 
-    return device_row(report, *api ? api : "cuda", ms_report_int(device, "index"));
+    return read_device_row(report, *api ? api : "cuda", ms_report_int(device, "index"));
 }
 
 bool ms_report_is_device_memory(const json_t *site)

@@ -52,7 +52,7 @@ static void take_member(struct ms_site_row *row, const struct member *member, co
         *(json_int_t *)to = json_integer_value(value);
 }
 
-static void take_row(struct ms_site_row *row, json_t *json)
+static void sites_take_row(struct ms_site_row *row, json_t *json)
 {
     const char *name;
     json_t *value;
@@ -91,7 +91,7 @@ static struct ms_report_sites *make_sites(const struct ms_report *report)
         return NULL;
     sites->count = json_array_size(report->sites);
     json_array_foreach (report->sites, i, json) {
-        take_row(&sites->rows[i], json);
+        sites_take_row(&sites->rows[i], json);
         place_row(report, &sites->rows[i], i ? &sites->rows[i - 1] : NULL);
     }
     return sites;

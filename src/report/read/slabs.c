@@ -37,7 +37,7 @@ static char *region, *region_end;
 static bool refused; /* the system gave no region: it is not asked again */
 static uint64_t has_slabs[((size_t)1 << (ADDRESS_BITS - REGION_SHIFT)) / 64];
 
-static bool is_ours(const void *block)
+static bool slabs_is_ours(const void *block)
 {
     uintptr_t at = (uintptr_t)block >> REGION_SHIFT;
 
@@ -86,7 +86,7 @@ static void *from_new_slab(size_t class)
     return slab + 1;
 }
 
-static void *take(size_t bytes)
+static void *slabs_take(size_t bytes)
 {
     size_t class = bytes ? (bytes + GRAIN - 1) / GRAIN : 1;
     struct spare *spare;
@@ -106,12 +106,12 @@ static void *take(size_t bytes)
     return fresh;
 }
 
-static void give_back(void *block)
+static void slabs_give_back(void *block)
 {
     struct spare *spare = block;
     size_t class;
 
-    if (!is_ours(block)) {
+    if (!slabs_is_ours(block)) {
         free(block);
         return;
     }
@@ -134,11 +134,11 @@ static void give_back(void *block)
 void ms_slabs_begin(void)
 {
     if (!WATCHED)
-        json_set_alloc_funcs(take, give_back);
+        json_set_alloc_funcs(slabs_take, slabs_give_back);
 }
 
 void ms_slabs_end(void)
 {
     if (!WATCHED)
-        json_set_alloc_funcs(malloc, give_back);
+        json_set_alloc_funcs(malloc, slabs_give_back);
 }

@@ -60,7 +60,7 @@ static bool find_directory(char *path, size_t bytes)
     return true;
 }
 
-static json_t *read_file(const char *path, const char *state)
+static json_t *name_cache_read_file(const char *path, const char *state)
 {
     struct stat st;
     int fd = ms_file_open_own(path, &st);
@@ -98,7 +98,7 @@ struct ms_name_cache *ms_name_cache_open(const char *build_id, const char *state
     length = strlen(names->path);
     if ((size_t)snprintf(names->path + length, sizeof(names->path) - length, "/%s", build_id) <
         sizeof(names->path) - length)
-        names->root = read_file(names->path, state);
+        names->root = name_cache_read_file(names->path, state);
     if (!names->root)
         names->root = json_pack("{s:i, s:s, s:{}}", "memshim", FORMAT, "state", state, "addresses");
     names->addresses = json_object_get(names->root, "addresses");

@@ -53,7 +53,7 @@ struct ms_resolver {
     bool symbols_read;
 };
 
-static const char *keep(struct ms_resolver *resolver, char *text)
+static const char *resolver_keep(struct ms_resolver *resolver, char *text)
 {
     char **grown = text ? realloc(resolver->owned, (resolver->owned_count + 1) * sizeof(*grown)) : NULL;
 
@@ -73,7 +73,7 @@ static const char *readable_name(struct ms_resolver *resolver, const char *name)
     char *plain = name && !strncmp(name, "_Z", 2) ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
 
     if (plain && status == 0)
-        return keep(resolver, plain);
+        return resolver_keep(resolver, plain);
 #else
     (void)resolver;
 #endif
@@ -143,8 +143,8 @@ static int find_debuginfo(Dwfl_Module *module, void **user_data, const char *nam
                 : -1;
 }
 
-static enum ms_resolver_status begin(struct ms_resolver *resolver, const char *file, int fd,
-                                     const char *build_id)
+static enum ms_resolver_status resolver_begin(struct ms_resolver *resolver, const char *file, int fd,
+                                              const char *build_id)
 {
     Elf *elf;
 
@@ -191,7 +191,7 @@ enum ms_resolver_status ms_resolver_open(const char *path, const char *build_id,
     resolver = calloc(1, sizeof(*resolver));
     if (resolver) {
         resolver->debug_path = debug_search_path(places);
-        status = begin(resolver, file, fd, build_id);
+        status = resolver_begin(resolver, file, fd, build_id);
         if (status != MS_RESOLVER_OK)
             ms_resolver_close(resolver);
         else
@@ -361,7 +361,7 @@ static const char *tidied(struct ms_resolver *resolver, const char *path)
     tidy(shorter);
     if (stat(path, &st) == 0 && stat(shorter, &other) == 0 && st.st_ino == other.st_ino &&
         st.st_dev == other.st_dev)
-        return keep(resolver, shorter);
+        return resolver_keep(resolver, shorter);
     free(shorter);
     return path;
 }
@@ -379,7 +379,7 @@ static const char *source_path(struct ms_resolver *resolver, Dwarf_Die *unit, co
         directory = dwarf_formstring(&attribute);
     if (!directory || asprintf(&joined, "%s/%s", directory, path) < 0)
         return path;
-    return tidied(resolver, keep(resolver, joined));
+    return tidied(resolver, resolver_keep(resolver, joined));
 }
 
 static bool unsigned_attribute(Dwarf_Die *die, unsigned name, Dwarf_Word *value_p)

@@ -25,7 +25,7 @@ struct pass {
     size_t *extra_count;
 };
 
-static MS_PRINTF(2, 3) void say(const struct pass *pass, const char *format, ...)
+static MS_PRINTF(2, 3) void symbols_say(const struct pass *pass, const char *format, ...)
 {
     char line[4608];
     va_list args;
@@ -99,7 +99,7 @@ struct opened {
     struct ms_name_cache *names; /* what was looked up before; NULL for nothing */
 };
 
-static size_t look_up(const struct opened *opened, uint64_t pc, struct ms_location *locations)
+static size_t symbols_look_up(const struct opened *opened, uint64_t pc, struct ms_location *locations)
 {
     size_t count;
 
@@ -122,7 +122,7 @@ static void resolve_frame(struct pass *pass, const struct opened *opened, size_t
     return_address = strtoull(ms_report_text(frame, "rel_pc"), &end, 16);
     if (errno || *end || !return_address)
         return;
-    count = look_up(opened, return_address - 1, locations);
+    count = symbols_look_up(opened, return_address - 1, locations);
     if (!count)
         return;
     fill_frame(frame, &locations[0]);
@@ -156,16 +156,17 @@ static bool open_module(const struct pass *pass, json_int_t id, struct opened *o
         opened_p->names = open_names(pass, ms_report_text(module, "build_id"), opened_p->resolver);
         return true;
     case MS_RESOLVER_MISSING:
-        say(pass, "%s%s: not found: its frames stay unnamed",
-            pass->places->sysroot ? pass->places->sysroot : "", path);
+        symbols_say(pass, "%s%s: not found: its frames stay unnamed",
+                    pass->places->sysroot ? pass->places->sysroot : "", path);
         break;
     case MS_RESOLVER_MISMATCH:
-        say(pass, "%s%s: another build than the recorded one (build id %s): its frames stay unnamed",
-            pass->places->sysroot ? pass->places->sysroot : "", path, ms_report_text(module, "build_id"));
+        symbols_say(pass, "%s%s: another build than the recorded one (build id %s): its frames stay unnamed",
+                    pass->places->sysroot ? pass->places->sysroot : "", path,
+                    ms_report_text(module, "build_id"));
         break;
     case MS_RESOLVER_BROKEN:
-        say(pass, "%s%s: cannot be read as an ELF file: its frames stay unnamed",
-            pass->places->sysroot ? pass->places->sysroot : "", path);
+        symbols_say(pass, "%s%s: cannot be read as an ELF file: its frames stay unnamed",
+                    pass->places->sysroot ? pass->places->sysroot : "", path);
         break;
     }
     return false;

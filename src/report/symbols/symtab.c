@@ -29,7 +29,7 @@ static bool is_place(const GElf_Sym *symbol, GElf_Word section, const char *name
            type != STT_FILE && type != STT_TLS;
 }
 
-static int compare(const void *a, const void *b)
+static int symtab_compare(const void *a, const void *b)
 {
     const struct ms_symbol *x = a, *y = b;
 
@@ -63,7 +63,7 @@ void ms_symtab_read(struct ms_symtab *table, Dwfl_Module *module)
                                    .rank = rank_of(&symbol)};
     }
     if (table->count)
-        qsort(table->symbols, table->count, sizeof(*table->symbols), compare);
+        qsort(table->symbols, table->count, sizeof(*table->symbols), symtab_compare);
     for (size_t k = 0; k < table->count; k++) {
         reach = table->symbols[k].end > reach ? table->symbols[k].end : reach;
         table->symbols[k].reach = reach;

@@ -39,7 +39,7 @@ static const struct range NONE[] = {
     {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}, {0xe0100, 0xe01ef},
 };
 
-static int compare(const void *key, const void *element)
+static int display_width_compare(const void *key, const void *element)
 {
     uint32_t character = *(const uint32_t *)key;
     const struct range *range = element;
@@ -49,7 +49,7 @@ static int compare(const void *key, const void *element)
 
 static bool is_in(uint32_t character, const struct range *ranges, size_t count)
 {
-    return bsearch(&character, ranges, count, sizeof(*ranges), compare) != NULL;
+    return bsearch(&character, ranges, count, sizeof(*ranges), display_width_compare) != NULL;
 }
 
 size_t ms_wide_columns(uint32_t character)

@@ -265,7 +265,7 @@ void ms_text_put_code_path(FILE *out, const char *path)
     ms_text_put_path(out, path);
 }
 
-static const char *base_name(const char *path)
+static const char *text_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -273,14 +273,14 @@ static const char *base_name(const char *path)
 }
 
 /* "libfoo.so+0x1f", or what little is known. */
-static void put_place(FILE *out, const struct ms_report *report, const json_t *frame)
+static void text_put_place(FILE *out, const struct ms_report *report, const json_t *frame)
 {
     json_t *module = json_object_get(frame, "module");
     json_t *row = json_is_integer(module) ? ms_report_module(report, json_integer_value(module)) : NULL;
     const char *path = ms_report_text(row, "path");
     const char *rel_pc = ms_report_text(frame, "rel_pc");
 
-    ms_text_put(out, *path ? base_name(path) : "?");
+    ms_text_put(out, *path ? text_base_name(path) : "?");
     if (*rel_pc) {
         fputc('+', out);
         ms_text_put(out, rel_pc);
@@ -363,10 +363,10 @@ void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *fram
             fprintf(out, ":%" JSON_INTEGER_FORMAT, ms_report_int(frame, "line"));
     } else if (*function) {
         fputs(" (", out);
-        put_place(out, report, frame);
+        text_put_place(out, report, frame);
         fputc(')', out);
     } else {
-        put_place(out, report, frame);
+        text_put_place(out, report, frame);
     }
     if (ms_report_bool(frame, "inlined"))
         fputs(" [inlined]", out);
@@ -379,7 +379,7 @@ void ms_text_frame_name(FILE *out, const struct ms_report *report, const json_t 
     else if (*ms_report_text(frame, "function"))
         put_function(out, frame);
     else
-        put_place(out, report, frame);
+        text_put_place(out, report, frame);
 }
 
 /* What a line of a stack shows: one frame, or a run of frames that are somebody's. */
@@ -421,7 +421,8 @@ static size_t fold(const struct ms_report *report, json_t *const *frames, size_t
     return line_count ? line_count : count;
 }
 
-static void put_line(FILE *out, const struct ms_report *report, const struct line *line, const char *indent)
+static void text_put_line(FILE *out, const struct ms_report *report, const struct line *line,
+                          const char *indent)
 {
     const char *function = ms_report_text(line->frame, "function");
 
@@ -450,8 +451,8 @@ static bool is_said(const struct ms_report *report, json_int_t stack, const stru
     return !all_frames && !line->whose && line->frame == ms_fold_own(report, stack, &inferred) && !inferred;
 }
 
-static void put_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
-                      size_t max, bool own_said)
+static void text_put_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
+                           size_t max, bool own_said)
 {
     json_t *frames[MS_REPORT_DEPTH_MAX];
     struct line lines[MS_REPORT_DEPTH_MAX];
@@ -464,7 +465,7 @@ static void put_stack(FILE *out, const struct ms_report *report, json_int_t stac
     line_count = fold(report, frames, count, lines);
     i = own_said && line_count && is_said(report, stack, &lines[0]);
     for (; i < line_count && i < max; i++)
-        put_line(out, report, &lines[i], indent);
+        text_put_line(out, report, &lines[i], indent);
     if (line_count > max)
         fprintf(out, "%s... %zu more\n", indent, line_count - max);
 }
@@ -472,13 +473,13 @@ static void put_stack(FILE *out, const struct ms_report *report, json_int_t stac
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max)
 {
-    put_stack(out, report, stack, indent, max, false);
+    text_put_stack(out, report, stack, indent, max, false);
 }
 
 void ms_text_callers(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                      size_t max)
 {
-    put_stack(out, report, stack, indent, max, true);
+    text_put_stack(out, report, stack, indent, max, true);
 }
 
 void ms_text_put_own(FILE *out, const struct ms_report *report, json_int_t stack)

@@ -13,7 +13,7 @@
 #include "record/file/journal.h"
 #include "record/file/trace.h"
 
-static void write_report(int status, void *unused)
+static void at_exit_write_report(int status, void *unused)
 {
     (void)status, (void)unused;
     if (!ms_init_owner() || !ms_init_saw_gpu())
@@ -33,5 +33,5 @@ static void write_report(int status, void *unused)
 __attribute__((constructor)) static void prepare(void)
 {
     ms_process_note_directory();
-    on_exit(write_report, NULL);
+    on_exit(at_exit_write_report, NULL);
 }

@@ -23,8 +23,8 @@ static void set_inferred(json_t *json, const struct ms_snapshot *snapshot, int d
 }
 
 /* The terms are in the order of docs/report.md and add up to what is in use. */
-static json_t *row_json(const struct ms_snapshot *snapshot, int device, const char *moment, uint64_t t_ns,
-                        const struct ms_balance *balance)
+static json_t *json_balance_row_json(const struct ms_snapshot *snapshot, int device, const char *moment,
+                                     uint64_t t_ns, const struct ms_balance *balance)
 {
     json_t *json = json_pack("{s:s, s:I, s:I}", "moment", moment, "t_ns", (json_int_t)t_ns, "asked_ns",
                              (json_int_t)balance->asked_ns);
@@ -79,7 +79,7 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     balance.is_inferred = 1;
     /* another thread may have asked behind the snapshot's moment */
     uint64_t t_ns = balance.asked_ns > snapshot->now_ns ? balance.asked_ns : snapshot->now_ns;
-    return row_json(snapshot, number, "end", t_ns, &balance);
+    return json_balance_row_json(snapshot, number, "end", t_ns, &balance);
 }
 
 /* What the driver said when there was no memory; nothing where others were at it meanwhile. */
@@ -96,7 +96,7 @@ static json_t *oom_json(const struct ms_snapshot *snapshot, const struct ms_oom 
     if (!oom->is_one_moment || !oom->total_bytes || oom->free_bytes > oom->total_bytes || !closes)
         return NULL;
     balance.is_inferred = oom->is_inferred || balance.untracked_bytes || balance.driver_rounding_bytes;
-    json_t *json = row_json(snapshot, oom->device, "oom", oom->t_ns, &balance);
+    json_t *json = json_balance_row_json(snapshot, oom->device, "oom", oom->t_ns, &balance);
     json_object_set_new(json, "oom", json_integer((json_int_t)i));
     json_object_del(json, "managed_bytes"); /* nobody noted it then */
     return json;
@@ -109,8 +109,9 @@ static void write_device(struct ms_out *out, const struct ms_snapshot *snapshot,
     const struct ms_snapshot_device *device = &snapshot->devices[number];
     for (unsigned moment = 0; moment < MS_BALANCE_MOMENTS; moment++) {
         if (device->has_balance[moment])
-            ms_out_element(out, row_json(snapshot, number, moments[moment], device->balances[moment].asked_ns,
-                                         &device->balances[moment]));
+            ms_out_element(out, json_balance_row_json(snapshot, number, moments[moment],
+                                                      device->balances[moment].asked_ns,
+                                                      &device->balances[moment]));
     }
     if (device->has_balance[MS_BALANCE_LATEST])
         ms_out_element(out, end_json(snapshot, number));

@@ -7,7 +7,7 @@
 
 #include "report/write/json.h"
 
-static json_t *row_json(const struct ms_footprint_row *row, const struct ms_report_input *input)
+static json_t *json_contexts_row_json(const struct ms_footprint_row *row, const struct ms_report_input *input)
 {
     uint64_t ended_ns = row->ended_ns;
     char context[32];
@@ -32,6 +32,6 @@ void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "contexts");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < input->snapshot->taker_count; i++)
-        ms_out_element(out, row_json(&input->snapshot->takers[i], input));
+        ms_out_element(out, json_contexts_row_json(&input->snapshot->takers[i], input));
     ms_out_end_array(out);
 }

@@ -9,7 +9,7 @@
 
 #include "report/write/json.h"
 
-static json_t *site_json(const struct ms_report_input *input, uint32_t site, uint64_t bytes)
+static json_t *json_oom_site_json(const struct ms_report_input *input, uint32_t site, uint64_t bytes)
 {
     uint32_t place = ms_snapshot_place(input->snapshot, site);
     return place == UINT32_MAX
@@ -21,7 +21,7 @@ static json_t *top_sites_json(const struct ms_oom *oom, const struct ms_report_i
 {
     json_t *top = json_array();
     for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES; i++)
-        json_array_append_new(top, site_json(input, oom->top_sites[i], oom->top_bytes[i]));
+        json_array_append_new(top, json_oom_site_json(input, oom->top_sites[i], oom->top_bytes[i]));
     return top;
 }
 
@@ -32,12 +32,12 @@ static json_t *sites_json(const struct ms_oom *oom, const struct ms_report_input
     uint32_t site;
     for (uint32_t k = 0; k < oom->site_count; k++) {
         if (ms_oom_site_at(oom, k, &site, &bytes))
-            json_array_append_new(sites, site_json(input, site, bytes));
+            json_array_append_new(sites, json_oom_site_json(input, site, bytes));
     }
     return sites;
 }
 
-static json_t *phase_json(const struct ms_oom *oom, const struct ms_report_input *input)
+static json_t *json_oom_phase_json(const struct ms_oom *oom, const struct ms_report_input *input)
 {
     const struct ms_phases_told *phases = &input->snapshot->phases;
     const struct ms_phase *phase =
@@ -53,7 +53,7 @@ static json_t *givers_json(const struct ms_oom *oom, const struct ms_report_inpu
     uint64_t lacks = oom->fit.free_bytes;
     for (uint32_t i = 0; i < oom->top_count && i < MS_OOM_TOP_SITES && lacks; i++) {
         uint64_t gives = oom->top_bytes[i] < lacks ? oom->top_bytes[i] : lacks;
-        json_array_append_new(givers, site_json(input, oom->top_sites[i], gives));
+        json_array_append_new(givers, json_oom_site_json(input, oom->top_sites[i], gives));
         lacks -= gives;
     }
     return givers;
@@ -110,7 +110,8 @@ static void set_words(json_t *json, const struct ms_oom *oom)
 
 json_t *ms_json_oom(const struct ms_oom *oom, const struct ms_report_input *input)
 {
-    json_t *json = json_pack("{s:I}", "t_ns", (json_int_t)oom->t_ns), *phase = phase_json(oom, input);
+    json_t *json = json_pack("{s:I}", "t_ns", (json_int_t)oom->t_ns),
+           *phase = json_oom_phase_json(oom, input);
     ms_json_set_device(json, oom->device);
     json_object_set_new(json, "api", json_string(ms_events_api_name(oom->api)));
     json_object_set_new(json, "requested", json_integer((json_int_t)oom->requested));

@@ -18,7 +18,7 @@ static const char *const sources[MS_PHASE_SOURCES] = {
     [MS_PHASE_MSTX] = "mstx",
 };
 
-static void sort(int64_t *values, unsigned count)
+static void json_phases_sort(int64_t *values, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
         int64_t value = values[i];
@@ -35,7 +35,7 @@ static int64_t median(const struct ms_phase_figures *figures, bool of_growth)
     int64_t values[MS_PHASE_SERIES];
     for (unsigned i = 0; i < figures->series_count; i++)
         values[i] = of_growth ? figures->series[i].growth_bytes : (int64_t)figures->series[i].peak_bytes;
-    sort(values, figures->series_count);
+    json_phases_sort(values, figures->series_count);
     if (!figures->series_count)
         return 0;
     int64_t low = values[(figures->series_count - 1) / 2], high = values[figures->series_count / 2];
@@ -58,7 +58,7 @@ static int64_t trend(const struct ms_phase_figures *figures)
                : 0;
 }
 
-static json_t *spread(json_int_t least, json_int_t middle, json_int_t most)
+static json_t *json_phases_spread(json_int_t least, json_int_t middle, json_int_t most)
 {
     return json_pack("{s:I, s:I, s:I}", "min", least, "median", middle, "max", most);
 }
@@ -78,13 +78,14 @@ static json_t *sites_json(const struct ms_phase_figures *figures, const struct m
 static json_t *device_json(const struct ms_phase_figures *figures, const struct ms_report_input *input)
 {
     json_t *json = json_object();
-    json_t *growth = spread(figures->growth_bytes_min, median(figures, true), figures->growth_bytes_max);
+    json_t *growth =
+        json_phases_spread(figures->growth_bytes_min, median(figures, true), figures->growth_bytes_max);
     ms_json_set_device(json, figures->device);
     json_object_set_new(growth, "total", json_integer(figures->growth_bytes_sum));
     json_object_set_new(json, "count", json_integer((json_int_t)figures->count));
     json_object_set_new(json, "peak_bytes",
-                        spread((json_int_t)figures->peak_bytes_min, median(figures, false),
-                               (json_int_t)figures->peak_bytes_max));
+                        json_phases_spread((json_int_t)figures->peak_bytes_min, median(figures, false),
+                                           (json_int_t)figures->peak_bytes_max));
     json_object_set_new(json, "peak_ns", json_integer((json_int_t)figures->peak_ns));
     json_object_set_new(json, "growth_bytes", growth);
     json_object_set_new(json, "trend_bytes", json_integer(trend(figures)));
@@ -105,7 +106,8 @@ json_t *ms_json_phase_name(const struct ms_phase *phase)
     return json;
 }
 
-static json_t *phase_json(const struct ms_phases_told *told, uint32_t i, const struct ms_report_input *input)
+static json_t *json_phases_phase_json(const struct ms_phases_told *told, uint32_t i,
+                                      const struct ms_report_input *input)
 {
     const struct ms_phase *phase = &told->phases[i];
     json_t *json = ms_json_phase_name(phase), *devices = json_array();
@@ -130,7 +132,7 @@ void ms_json_phases(struct ms_out *out, const struct ms_report_input *input)
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < told->phase_count; i++) {
         if (atomic_load_explicit(&told->phases[i].state, memory_order_relaxed) == 1)
-            ms_out_element(out, phase_json(told, i, input));
+            ms_out_element(out, json_phases_phase_json(told, i, input));
     }
     ms_out_end_array(out);
 }

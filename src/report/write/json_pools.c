@@ -14,7 +14,7 @@ enum { BLOCKS_OF_SEGMENT_MAX = 10000, STREAMS_OF_POOL_MAX = 256 };
 static const char *const tier_names[MS_TIERS] = {"slab", "run", "single"};
 static const char *const state_names[MS_PIECE_STATES] = {"live", "limbo", "free", "pinned"};
 
-static void less(uint64_t *sum, uint64_t part)
+static void json_pools_less(uint64_t *sum, uint64_t part)
 {
     *sum = *sum > part ? *sum - part : 0;
 }
@@ -28,10 +28,10 @@ static struct ms_pool_record without_flows(const struct ms_snapshot *snapshot, i
         if (!flow->pool || flow->device != device)
             continue;
         for (unsigned tier = 0; tier < MS_TIERS; tier++)
-            less(&rest.tier_hits[tier], flow->hits[tier]);
-        less(&rest.misses, flow->misses);
-        less(&rest.limbo_waits, flow->limbo_waits);
-        less(&rest.trims, flow->trims);
+            json_pools_less(&rest.tier_hits[tier], flow->hits[tier]);
+        json_pools_less(&rest.misses, flow->misses);
+        json_pools_less(&rest.limbo_waits, flow->limbo_waits);
+        json_pools_less(&rest.trims, flow->trims);
     }
     return rest;
 }
@@ -58,7 +58,7 @@ static json_t *stream_json(const struct ms_stream_arena_record *flow)
     return json;
 }
 
-static void add(struct ms_stream_arena_record *sum, const struct ms_stream_arena_record *flow)
+static void json_pools_add(struct ms_stream_arena_record *sum, const struct ms_stream_arena_record *flow)
 {
     for (unsigned tier = 0; tier < MS_TIERS; tier++)
         sum->hits[tier] += flow->hits[tier];
@@ -75,7 +75,7 @@ static void add(struct ms_stream_arena_record *sum, const struct ms_stream_arena
         sum->largest_free_bytes = flow->largest_free_bytes;
 }
 
-static const char *kind_of(const struct ms_stream_arena_record *flow)
+static const char *json_pools_kind_of(const struct ms_stream_arena_record *flow)
 {
     return flow->former ? "ended" : flow->by_program ? "program" : "default";
 }
@@ -90,7 +90,7 @@ static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t
         const struct ms_stream_arena_record *flow = &snapshot->flows[i];
         if (flow->pool != number)
             continue;
-        add(&sum, flow);
+        json_pools_add(&sum, flow);
         sum.device = flow->device;
         sum.by_program = flow->by_program;
         sum.former = flow->former;
@@ -100,13 +100,13 @@ static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, sum.device);
     json_t *rest =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", kind_of(&sum),
-                  "tier_hits", hits_json(sum.hits), "misses", (json_int_t)sum.misses, "limbo_waits",
-                  (json_int_t)sum.limbo_waits, "trims", (json_int_t)sum.trims, "largest_free_bytes",
-                  (json_int_t)sum.largest_free_bytes, "reserved_bytes", (json_int_t)sum.reserved_bytes,
-                  "live_bytes", (json_int_t)sum.live_bytes, "limbo_bytes", (json_int_t)sum.limbo_bytes,
-                  "crossed_frees", (json_int_t)sum.crossed, "borrowed", (json_int_t)sum.stolen, "waited",
-                  (json_int_t)sum.waited, "streams", streams);
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind",
+                  json_pools_kind_of(&sum), "tier_hits", hits_json(sum.hits), "misses",
+                  (json_int_t)sum.misses, "limbo_waits", (json_int_t)sum.limbo_waits, "trims",
+                  (json_int_t)sum.trims, "largest_free_bytes", (json_int_t)sum.largest_free_bytes,
+                  "reserved_bytes", (json_int_t)sum.reserved_bytes, "live_bytes", (json_int_t)sum.live_bytes,
+                  "limbo_bytes", (json_int_t)sum.limbo_bytes, "crossed_frees", (json_int_t)sum.crossed,
+                  "borrowed", (json_int_t)sum.stolen, "waited", (json_int_t)sum.waited, "streams", streams);
     json_object_update(json, rest);
     json_decref(rest);
     return json;
@@ -191,7 +191,7 @@ static uint64_t first_block(const struct ms_snapshot *snapshot, int device, uint
     return low;
 }
 
-static void add_gap(json_t *blocks, uint64_t offset, uint64_t end)
+static void json_pools_add_gap(json_t *blocks, uint64_t offset, uint64_t end)
 {
     if (end > offset)
         json_array_append_new(blocks,
@@ -211,7 +211,7 @@ static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct 
             break;
         if (!block->is_served || at < offset || block->bytes > segment->bytes - at)
             continue;
-        add_gap(blocks, offset, at);
+        json_pools_add_gap(blocks, offset, at);
         json_t *json =
             json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)at, "bytes", (json_int_t)block->bytes,
                       "requested", (json_int_t)block->requested, "state", "live");
@@ -220,7 +220,7 @@ static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct 
         offset = at + block->bytes;
         kept++;
     }
-    add_gap(blocks, offset, segment->bytes);
+    json_pools_add_gap(blocks, offset, segment->bytes);
     return blocks;
 }
 

@@ -64,8 +64,8 @@ static void add_held(json_t *json, const struct ms_site *site, uint64_t now_ns)
         json_object_set_new(json, "held", held);
 }
 
-static json_t *site_json(uint32_t id, const struct ms_snapshot_site *copy,
-                         const struct ms_report_input *input)
+static json_t *json_sites_site_json(uint32_t id, const struct ms_snapshot_site *copy,
+                                    const struct ms_report_input *input)
 {
     const struct ms_report_stacks *stacks = input->stacks;
     const struct ms_site *site = &copy->site;
@@ -176,7 +176,7 @@ void ms_json_sites(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "sites");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < snapshot->site_count; i++)
-        ms_out_element(out, site_json(i, &snapshot->sites[i], input));
+        ms_out_element(out, json_sites_site_json(i, &snapshot->sites[i], input));
     ms_out_end_array(out);
 
     ms_out_key(out, "leaks");

@@ -8,7 +8,7 @@
 
 static struct ms_replay replay; /* one report at a time */
 
-static json_t *site_json(const struct ms_idle_site *told)
+static json_t *json_uses_site_json(const struct ms_idle_site *told)
 {
     static const char *const names[MS_IDLES] = {"never", "late", "early"};
     json_t *json = json_pack("{s:s, s:I}", "idle", names[told->idle], "site", (json_int_t)told->site);
@@ -27,7 +27,7 @@ static void write_rows(struct ms_out *out)
     ms_out_key(out, "idle");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < replay.site_count; i++)
-        ms_out_element(out, site_json(&replay.sites[i]));
+        ms_out_element(out, json_uses_site_json(&replay.sites[i]));
     ms_out_end_array(out);
     ms_out_key(out, "pinned");
     ms_out_begin_array(out);

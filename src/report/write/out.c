@@ -86,7 +86,7 @@ int ms_out_close(struct ms_out *out)
     return out->error ? -1 : 0;
 }
 
-static void put(struct ms_out *out, const char *bytes, size_t count)
+static void out_put(struct ms_out *out, const char *bytes, size_t count)
 {
     while (count && !out->error) {
         size_t room = sizeof out->buffer - out->used;
@@ -102,12 +102,12 @@ static void put(struct ms_out *out, const char *bytes, size_t count)
 
 void ms_out_raw(struct ms_out *out, const char *text)
 {
-    put(out, text, strlen(text));
+    out_put(out, text, strlen(text));
 }
 
 static int put_encoded(const char *bytes, size_t count, void *arg)
 {
-    put(arg, bytes, count);
+    out_put(arg, bytes, count);
     return 0;
 }
 
@@ -168,7 +168,7 @@ void ms_out_number(struct ms_out *out, uint64_t number)
 {
     char digits[24];
     int count = snprintf(digits, sizeof digits, "%s%llu", out->fresh ? "" : ",", (unsigned long long)number);
-    put(out, digits, (size_t)count);
+    out_put(out, digits, (size_t)count);
     out->fresh = false;
 }
 

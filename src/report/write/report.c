@@ -104,7 +104,7 @@ static int write_to(char *path, size_t bytes, enum ms_end_reason reason, int cod
     return result;
 }
 
-static int write_report(enum ms_end_reason reason, int code)
+static int report_write_report(enum ms_end_reason reason, int code)
 {
     char *path = written.path;
     const char *pattern = ms_option_text(MS_OPT_REPORT);
@@ -167,7 +167,7 @@ int ms_report_write(enum ms_end_reason reason, int code)
         ms_log(MS_LOG_ERROR, "report", "already being written by another thread");
         return -1;
     }
-    int result = write_report(reason, code);
+    int result = report_write_report(reason, code);
     atomic_flag_clear(&writing);
     errno = saved_errno;
     return result;

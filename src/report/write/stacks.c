@@ -86,7 +86,7 @@ static uint32_t frame_number(struct ms_report_stacks *stacks, struct frame_index
     return stacks->frame_count - 1;
 }
 
-static const char *file_name(const char *path)
+static const char *stacks_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -101,7 +101,7 @@ static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64
     if (object->build_id_bytes)
         hash = ms_report_hash(hash, object->build_id, object->build_id_bytes);
     else
-        hash = ms_report_hash(hash, file_name(object->path), strlen(file_name(object->path)));
+        hash = ms_report_hash(hash, stacks_file_name(object->path), strlen(stacks_file_name(object->path)));
     return ms_report_hash(hash, &rel_pc, sizeof rel_pc);
 }
 

@@ -333,7 +333,7 @@ static unw_addr_space_t space_of_ours(void)
 }
 
 /* Returns MS_RULE_END or MS_RULE_GUESS, or MS_RULE_NONE when *caller_p holds what there is to know. */
-static enum ms_rule_kind ask(struct learner *learner, struct caller *caller_p)
+static enum ms_rule_kind rules_ask(struct learner *learner, struct caller *caller_p)
 {
     unw_cursor_t cursor;
     unw_addr_space_t space = space_of_ours();
@@ -378,8 +378,8 @@ static bool address_of_word(const struct learner *learner, uint64_t value, uint6
 }
 
 /* Where a saved register lies: near the slot if there is one and it is, else near the CFA. */
-static bool place(const struct learner *learner, uint64_t value, uint64_t cfa, uint64_t slot,
-                  int32_t *words_p, bool *by_slot_p)
+static bool rules_place(const struct learner *learner, uint64_t value, uint64_t cfa, uint64_t slot,
+                        int32_t *words_p, bool *by_slot_p)
 {
     enum { MAX = INT16_MAX - 1 };
     uint64_t address;
@@ -434,13 +434,13 @@ static ms_rule rule_of(const struct learner *learner, const struct caller *calle
         return MS_RULE_GUESS;
     if (REG_LR >= 0 && caller->pc == PROBE_VALUE(AT_LR, REG_LR))
         flags |= MS_RULE_RA_IN_LR;
-    else if (!place(learner, caller->pc, caller->sp, slot, &ra_words, &by_slot))
+    else if (!rules_place(learner, caller->pc, caller->sp, slot, &ra_words, &by_slot))
         return MS_RULE_GUESS;
     else
         flags |= by_slot ? MS_RULE_RA_BY_SLOT : 0;
     if (caller->has_fp && caller->fp == learner->fp)
         fp_words = MS_RULE_FP_KEPT;
-    else if (caller->has_fp && place(learner, caller->fp, caller->sp, slot, &fp_words, &by_slot))
+    else if (caller->has_fp && rules_place(learner, caller->fp, caller->sp, slot, &fp_words, &by_slot))
         flags |= by_slot ? MS_RULE_FP_BY_SLOT : 0;
     else
         fp_words = MS_RULE_FP_LOST;
@@ -452,7 +452,7 @@ static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
     struct caller caller = {0};
     learner->sp = PROBE_VALUE(AT_SP, number) + offset;
     learner->fp = PROBE_VALUE(AT_FP, number) + 3 * (uint64_t)offset;
-    enum ms_rule_kind known = ask(learner, &caller);
+    enum ms_rule_kind known = rules_ask(learner, &caller);
     return known == MS_RULE_NONE ? rule_of(learner, &caller) : known;
 }
 
@@ -490,7 +490,7 @@ static ms_rule rule_of_stub(uintptr_t pc)
 }
 #endif
 
-static ms_rule learn(struct learner *learner)
+static ms_rule rules_learn(struct learner *learner)
 {
     bool interrupted = learner->interrupted;
     uintptr_t pc = learner->pc;
@@ -528,7 +528,7 @@ struct ms_rule_line *ms_rules_start(void)
     return lines;
 }
 
-static void remember(uint64_t hash, ms_rule rule)
+static void rules_remember(uint64_t hash, ms_rule rule)
 {
     struct ms_rule_line *lines = ms_rules_start();
     if (!lines)
@@ -551,7 +551,7 @@ _Static_assert(sizeof(struct lesson) <= MS_AUX_STACK_BUFFER_BYTES, "it lies in a
 static void learn_lesson(void *arg)
 {
     struct lesson *lesson = arg;
-    lesson->rule = learn(&lesson->learner);
+    lesson->rule = rules_learn(&lesson->learner);
 }
 
 /* No signal comes meanwhile, so that no handler waits for libunwind's lock that its own thread holds. */
@@ -566,7 +566,7 @@ ms_rule ms_rule_learn(uintptr_t pc, bool interrupted, uint64_t generation)
     lesson->learner.interrupted = interrupted;
     if (ms_aux_stack_call(learn_lesson, lesson)) {
         rule = lesson->rule;
-        remember(ms_rule_hash(pc, interrupted, generation), rule);
+        rules_remember(ms_rule_hash(pc, interrupted, generation), rule);
     }
     ms_aux_stack_give(lesson);
     return rule;

@@ -128,7 +128,7 @@ MS_RAW bool ms_recall_leads_on_unlisted(struct ms_recall *recall)
 }
 
 /* The frames that were walked, from the innermost on, are remembered on top of those that were met. */
-static void remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
+static void walk_remember(const struct ms_recalling *recalling, const ms_stack_id *ids, unsigned inner)
 {
     struct ms_recall *recall = recalling->recall;
     unsigned count = recalling->known + inner;
@@ -184,7 +184,7 @@ static ms_stack_id capture_recalling(struct notes *notes, const void *frame, uin
     if (inner) {
         id = ms_stack_intern_below(id, notes->frames, inner, notes->ids);
         if (id)
-            remember(recalling, notes->ids, inner);
+            walk_remember(recalling, notes->ids, inner);
         else
             forget_from(recall, recalling->known);
     }

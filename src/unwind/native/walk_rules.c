@@ -202,7 +202,7 @@ struct loaded {
 
 /* Learns what the walk needs next. An object may have been unloaded since the rules were learned that led
  * here: then 0 is returned, and the walk starts again. */
-static MS_NOINLINE ms_rule learn(const struct walk *walk, struct loaded *loaded)
+static MS_NOINLINE ms_rule walk_rules_learn(const struct walk *walk, struct loaded *loaded)
 {
     if (!loaded->is_checked) {
         uint64_t before = loaded->generation;
@@ -239,7 +239,7 @@ static inline MS_RAW unsigned walk_from(const struct walk *start, uintptr_t call
         if (count == max)
             return count;
         ms_rule rule = ms_rule_find(lines, ms_rule_hash(walk.pc, walk.interrupted, loaded->generation));
-        if (MS_UNLIKELY(!rule) && !(rule = learn(&walk, loaded))) {
+        if (MS_UNLIKELY(!rule) && !(rule = walk_rules_learn(&walk, loaded))) {
             *lost_p = true;
             return 0;
         }

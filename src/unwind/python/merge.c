@@ -55,43 +55,43 @@ struct notes {
 };
 _Static_assert(sizeof(struct notes) <= MS_AUX_STACK_BUFFER_BYTES, "they lie in a buffer");
 
-static uint64_t key_of(ms_stack_id native, ms_stack_id python, ms_stack_id name)
+static uint64_t merge_key_of(ms_stack_id native, ms_stack_id python, ms_stack_id name)
 {
     return native | (uint64_t)python << ID_BITS | (uint64_t)name << 2 * ID_BITS;
 }
 
-static uint64_t spread(uint64_t value)
+static uint64_t merge_spread(uint64_t value)
 {
     value *= 0x9e3779b97f4a7c15u;
     return (value ^ value >> 32) * 0xd6e8feb86659fd93u;
 }
 
-static struct line *line_of(uint64_t key)
+static struct line *merge_line_of(uint64_t key)
 {
-    return &lines[spread(key) >> (64 - LINES_LOG)];
+    return &lines[merge_spread(key) >> (64 - LINES_LOG)];
 }
 
-static ms_stack_id find(uint64_t key)
+static ms_stack_id merge_find(uint64_t key)
 {
-    struct line *line = line_of(key);
+    struct line *line = merge_line_of(key);
     for (unsigned way = 0; way < WAYS; way++) {
         uint64_t id = atomic_load_explicit(&line->ways[way].id, memory_order_acquire);
         uint64_t check = atomic_load_explicit(&line->ways[way].check, memory_order_relaxed);
-        if (id && (check ^ spread(id)) == key)
+        if (id && (check ^ merge_spread(id)) == key)
             return (ms_stack_id)id;
     }
     return 0;
 }
 
-static void put(uint64_t key, ms_stack_id id)
+static void merge_put(uint64_t key, ms_stack_id id)
 {
-    struct line *line = line_of(key);
+    struct line *line = merge_line_of(key);
     unsigned way = 0;
     while (way < WAYS && atomic_load_explicit(&line->ways[way].id, memory_order_relaxed))
         way++;
     if (way == WAYS)
         way = id % WAYS;
-    atomic_store_explicit(&line->ways[way].check, key ^ spread(id), memory_order_relaxed);
+    atomic_store_explicit(&line->ways[way].check, key ^ merge_spread(id), memory_order_relaxed);
     atomic_store_explicit(&line->ways[way].id, id, memory_order_release);
     atomic_store_explicit(&is_used, true, memory_order_relaxed);
 }
@@ -108,8 +108,8 @@ static unsigned take_frames(ms_stack_id id, uintptr_t *frames, unsigned max)
 }
 
 /* The native stack, the marks, and the Python stack. */
-static ms_stack_id join(struct notes *notes, ms_stack_id native, const uintptr_t *marks, unsigned mark_count,
-                        ms_stack_id python)
+static ms_stack_id merge_join(struct notes *notes, ms_stack_id native, const uintptr_t *marks,
+                              unsigned mark_count, ms_stack_id python)
 {
     unsigned count = take_frames(native, notes->merged, MS_STACK_DEPTH_MAX);
     for (unsigned i = 0; i < mark_count; i++)
@@ -119,7 +119,7 @@ static ms_stack_id join(struct notes *notes, ms_stack_id native, const uintptr_t
 }
 
 /* Fills `merged` with the frames where they belong; 0 if that does not come out. */
-static unsigned place(struct notes *notes, const struct ms_merge_call *call)
+static unsigned merge_place(struct notes *notes, const struct ms_merge_call *call)
 {
     struct ms_pairing pairing = {
         .frames = notes->frames, .sps = notes->sps, .stack_end = ms_memory_stack_end()};
@@ -142,7 +142,7 @@ unsigned ms_merge_frames(const struct ms_merge_call *call, uintptr_t *merged)
     struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return 0;
-    unsigned count = place(notes, call);
+    unsigned count = merge_place(notes, call);
     memcpy(merged, notes->merged, count * sizeof *merged);
     ms_aux_stack_give(notes);
     return count;
@@ -155,24 +155,24 @@ static MS_NOINLINE ms_stack_id merge_anew(uint64_t key, ms_stack_id native, ms_s
     struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return native;
-    unsigned merged = place(notes, call);
+    unsigned merged = merge_place(notes, call);
     ms_stack_id id = merged ? ms_stack_intern_below(0, notes->merged, merged, notes->ids)
-                            : join(notes, native, &apart, 1, python);
+                            : merge_join(notes, native, &apart, 1, python);
     ms_aux_stack_give(notes);
     if (!id)
         return native;
-    put(key, id);
+    merge_put(key, id);
     return id;
 }
 
-static ms_stack_id merge(ms_stack_id native, ms_stack_id python, const struct ms_merge_call *call)
+static ms_stack_id merge_pair(ms_stack_id native, ms_stack_id python, const struct ms_merge_call *call)
 {
-    uint64_t key = key_of(native, python, 0);
+    uint64_t key = merge_key_of(native, python, 0);
     if (MS_UNLIKELY(atomic_load_explicit(&latest_python, memory_order_relaxed) != python))
         atomic_store_explicit(&latest_python, python, memory_order_release);
     if (MS_LIKELY(own.key == key))
         return own.id;
-    ms_stack_id id = find(key);
+    ms_stack_id id = merge_find(key);
     if (!id)
         id = merge_anew(key, native, python, call);
     own.key = key;
@@ -199,11 +199,11 @@ static MS_NOINLINE ms_stack_id infer_anew(ms_stack_id native, ms_stack_id python
     struct notes *notes = own.name && take_frames(own.name, marks, 1) ? ms_aux_stack_take() : NULL;
     if (!notes)
         return native;
-    ms_stack_id id = join(notes, native, marks, 2, python);
+    ms_stack_id id = merge_join(notes, native, marks, 2, python);
     ms_aux_stack_give(notes);
     if (!id)
         return native;
-    put(key_of(native, python, own.name), id);
+    merge_put(merge_key_of(native, python, own.name), id);
     return id;
 }
 
@@ -214,7 +214,7 @@ static ms_stack_id infer(ms_stack_id native)
     if (!python)
         return native;
     if (own.name)
-        id = find(key_of(native, python, own.name));
+        id = merge_find(merge_key_of(native, python, own.name));
     return id ? id : infer_anew(native, python);
 }
 
@@ -225,17 +225,17 @@ static MS_NOINLINE ms_stack_id doubt(ms_stack_id native)
     ms_stack_id mark, id = ms_stack_intern_below(0, &unsure, 1, &mark);
     if (!id)
         return native;
-    uint64_t key = key_of(native, mark, 0);
-    if ((id = find(key)) != 0)
+    uint64_t key = merge_key_of(native, mark, 0);
+    if ((id = merge_find(key)) != 0)
         return id;
     struct notes *notes = ms_aux_stack_take();
     if (!notes)
         return native;
-    id = join(notes, native, &unsure, 1, 0);
+    id = merge_join(notes, native, &unsure, 1, 0);
     ms_aux_stack_give(notes);
     if (!id)
         return native;
-    put(key, id);
+    merge_put(key, id);
     return id;
 }
 
@@ -249,7 +249,7 @@ ms_stack_id ms_merge_capture(ms_stack_id native, const struct ms_merge_call *cal
     atomic_signal_fence(memory_order_seq_cst);
     ms_stack_id python = ms_python_capture(&state);
     if (MS_LIKELY(state == MS_PYTHON_READ && python))
-        id = merge(native, python, call);
+        id = merge_pair(native, python, call);
     else if (state == MS_PYTHON_NONE)
         id = infer(native);
     else if (state == MS_PYTHON_UNSURE)

@@ -38,7 +38,7 @@ static bool is_running(const struct ms_python_symbols *symbols)
 
 /* Up to 3.11 `current` is whoever holds the interpreter's lock, which in a sub-interpreter may be another
  * state of this thread's than the first. */
-static bool is_ours(const struct ms_python_layout *layout, uintptr_t state)
+static bool python_is_ours(const struct ms_python_layout *layout, uintptr_t state)
 {
     uint64_t thread_id;
     if (!layout->state_thread_id)
@@ -56,7 +56,7 @@ static uintptr_t thread_state(const struct ms_python_interpreter *interpreter, b
     if (MS_LIKELY(holder && !interpreter->layout.state_thread_id))
         return holder;
     uintptr_t first = (uintptr_t)symbols->this_thread();
-    *is_attached_p = holder != 0 && (holder == first || is_ours(&interpreter->layout, holder));
+    *is_attached_p = holder != 0 && (holder == first || python_is_ours(&interpreter->layout, holder));
     return *is_attached_p ? holder : first;
 }
 

@@ -33,7 +33,7 @@ struct index {
 static struct ms_lock add_lock = MS_LOCK_INIT(MS_RANK_CODE);
 static struct index *_Atomic current_index;
 
-static uint64_t mix(uint64_t sum, uint64_t word)
+static uint64_t python_codes_mix(uint64_t sum, uint64_t word)
 {
     sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
     return sum ^ sum >> 29;
@@ -43,11 +43,11 @@ static uint32_t hash_text(const char *text)
 {
     uint64_t sum = 1;
     for (; *text; text++)
-        sum = mix(sum, (unsigned char)*text);
+        sum = python_codes_mix(sum, (unsigned char)*text);
     return (uint32_t)(sum >> 32);
 }
 
-static void put(struct index *index, uint32_t hash, uint32_t entry)
+static void python_codes_put(struct index *index, uint32_t hash, uint32_t entry)
 {
     uint32_t slot = hash & index->mask;
     while (atomic_load_explicit(&index->slots[slot].entry, memory_order_relaxed))
@@ -71,7 +71,8 @@ static struct index *roomy_index(void)
     for (uint32_t i = 0; index && i <= index->mask; i++) {
         uint32_t entry = atomic_load_explicit(&index->slots[i].entry, memory_order_relaxed);
         if (entry)
-            put(larger, atomic_load_explicit(&index->slots[i].hash, memory_order_relaxed), entry);
+            python_codes_put(larger, atomic_load_explicit(&index->slots[i].hash, memory_order_relaxed),
+                             entry);
     }
     atomic_store_explicit(&current_index, larger, memory_order_release);
     return larger;
@@ -116,7 +117,7 @@ static uint32_t intern(struct index *index, const char *text)
         return 0;
     memcpy(&MS_ROWS(CODE_TEXT, char)[at], text, bytes);
     ms_table_publish(MS_TABLE_CODE_TEXT, at + bytes);
-    put(index, hash, OF_TEXT | at);
+    python_codes_put(index, hash, OF_TEXT | at);
     return at;
 }
 
@@ -153,7 +154,7 @@ static bool over_lines(struct ms_python_reader *reader, uintptr_t data, uint32_t
         if (known && memcmp(known + done, chunk, more) != 0)
             return false;
         for (uint32_t i = 0; !known && i < more; i += 8)
-            *sum_p = mix(*sum_p, *(const uint64_t *)(const void *)(chunk + i));
+            *sum_p = python_codes_mix(*sum_p, *(const uint64_t *)(const void *)(chunk + i));
     }
     return true;
 }
@@ -220,12 +221,12 @@ static bool append_row(struct index *index, struct ms_python_reader *reader, con
         return false;
     MS_ROWS(CODES, struct ms_code)[row] = code;
     ms_table_publish(MS_TABLE_CODES, row + 1);
-    put(index, wanted->hash, (uint32_t)row + 1);
+    python_codes_put(index, wanted->hash, (uint32_t)row + 1);
     *row_p = (uint32_t)row;
     return true;
 }
 
-static bool add(struct ms_python_reader *reader, const struct wanted *wanted, uint32_t *row_p)
+static bool python_codes_add(struct ms_python_reader *reader, const struct wanted *wanted, uint32_t *row_p)
 {
     bool is_there = false;
     ms_lock(&add_lock);
@@ -249,9 +250,10 @@ bool ms_python_code_row(const struct ms_python_interpreter *interpreter, struct 
         !open_bytes(reader, print->lines, &wanted.lines, &wanted.lines_bytes) ||
         !over_lines(reader, wanted.lines, wanted.lines_bytes, NULL, &sum))
         return false;
-    sum = mix(mix(sum, hash_text(texts->file)), hash_text(texts->name));
+    sum = python_codes_mix(python_codes_mix(sum, hash_text(texts->file)), hash_text(texts->name));
     wanted.hash = (uint32_t)(sum >> 32);
-    return (index && find_row(index, reader, &wanted, &print->row)) || add(reader, &wanted, &print->row);
+    return (index && find_row(index, reader, &wanted, &print->row)) ||
+           python_codes_add(reader, &wanted, &print->row);
 }
 
 bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_python_print *print,

@@ -143,7 +143,7 @@ static struct search search;
 static struct ms_objects_since since;
 
 /* A thread that finds another looking goes by what was known before. */
-static MS_NOINLINE void look(void)
+static MS_NOINLINE void python_find_look(void)
 {
     if (atomic_flag_test_and_set(&looking))
         return;
@@ -179,7 +179,7 @@ const struct ms_python_interpreter *ms_python_interpreter(void)
     if (!atomic_load_explicit(&is_on, memory_order_relaxed))
         return NULL;
     if (MS_UNLIKELY(is_stale()))
-        look();
+        python_find_look();
     return atomic_load_explicit(&current, memory_order_acquire);
 }
 

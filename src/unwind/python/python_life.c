@@ -15,7 +15,7 @@ static _Atomic uint64_t watched;
 static _Atomic uint64_t lives;
 
 /* Called by the interpreter, in the thread that finalises it, when its objects are gone. */
-static void end(void)
+static void python_life_end(void)
 {
     atomic_store_explicit(&ms_python_life, 0, memory_order_release);
     atomic_store_explicit(&watched, 0, memory_order_release);
@@ -29,7 +29,7 @@ static MS_NOINLINE void watch(const struct ms_python_interpreter *interpreter, u
         return;
     atomic_store_explicit(&ms_python_life, 0, memory_order_release);
     uintptr_t main = (uintptr_t)symbols->main();
-    if (!main || symbols->at_exit(end) != 0)
+    if (!main || symbols->at_exit(python_life_end) != 0)
         return;
     atomic_store_explicit(&ms_python_life_main, main, memory_order_release);
     atomic_store_explicit(&ms_python_life, atomic_fetch_add_explicit(&lives, 1, memory_order_relaxed) + 1,

@@ -13,7 +13,7 @@
  * ever; asking for all anew costs some 20 us. */
 enum { ASKED_MAX = 4096 };
 
-static bool learn(struct ms_python_reader *reader, uintptr_t at)
+static bool python_read_learn(struct ms_python_reader *reader, uintptr_t at)
 {
     uintptr_t number = at / MS_PAGE_BYTES;
     if (!ms_memory_readable(number * MS_PAGE_BYTES))
@@ -26,7 +26,7 @@ static bool learn(struct ms_python_reader *reader, uintptr_t at)
     return true;
 }
 
-static MS_RAW void load(uintptr_t at, unsigned char *into, size_t bytes)
+static MS_RAW void python_read_load(uintptr_t at, unsigned char *into, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         into[i] = *(const volatile unsigned char *)(at + i);
@@ -45,13 +45,13 @@ bool ms_python_read_slowly(struct ms_python_reader *reader, uintptr_t at, void *
     if (reader->is_copying)
         return ms_memory_copy(at, into, bytes);
     for (uintptr_t page = at & ~(uintptr_t)(MS_PAGE_BYTES - 1); page < at + bytes; page += MS_PAGE_BYTES) {
-        if (!ms_python_knows(reader, page) && !learn(reader, page))
+        if (!ms_python_knows(reader, page) && !python_read_learn(reader, page))
             return false;
     }
     if (at % sizeof(uint64_t) == 0 && bytes % sizeof(uint64_t) == 0 &&
         (uintptr_t)into % sizeof(uint64_t) == 0)
         load_words(at, into, bytes / sizeof(uint64_t));
     else
-        load(at, into, bytes);
+        python_read_load(at, into, bytes);
     return true;
 }

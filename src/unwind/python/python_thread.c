@@ -49,7 +49,7 @@ static struct ms_python_thread *find_left(uint32_t tid)
     return NULL;
 }
 
-static struct ms_python_thread *make(uint32_t tid)
+static struct ms_python_thread *python_thread_make(uint32_t tid)
 {
     struct ms_python_thread *thread = ms_arena_alloc(sizeof *thread);
     if (!thread)
@@ -68,7 +68,7 @@ struct ms_python_thread *ms_python_thread(void)
         return mine;
     uint32_t tid = ms_thread_id();
     struct ms_python_thread *thread = find_left(tid);
-    mine = thread ? thread : make(tid);
+    mine = thread ? thread : python_thread_make(tid);
     return mine;
 }
 

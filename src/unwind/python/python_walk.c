@@ -83,8 +83,8 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
 
 /* Where in the byte code the frame is; false if it can be nowhere. Frames are told once they have begun with
  * what a program can see of them, those of generators always: the interpreter's own rule. */
-static bool find_place(const struct ms_python_layout *layout, struct ms_python_record *record,
-                       const uint64_t *code, unsigned owner)
+static bool python_walk_find_place(const struct ms_python_layout *layout, struct ms_python_record *record,
+                                   const uint64_t *code, unsigned owner)
 {
     uintptr_t begin = ms_python_code_of(layout, record) + layout->code_bytes;
     int64_t offset = (int64_t)(record->instr - begin);
@@ -112,7 +112,7 @@ static bool take_code(const struct walk *walk, unsigned owner)
     if (at % sizeof *code != 0 ||
         !ms_python_read_slowly(&walk->thread->reader, at, code, layout->code_bytes) ||
         word_of(code, MS_PYTHON_TYPE) != walk->interpreter->symbols.code_type ||
-        !find_place(layout, walk->record, code, owner))
+        !python_walk_find_place(layout, walk->record, code, owner))
         return false;
     if (layout->code_version) {
         walk->record->number_at = at + layout->code_version;
@@ -160,7 +160,7 @@ static uintptr_t entry_of(const struct ms_python_layout *layout, const struct ms
 }
 
 /* How many remembered records go on from the frame at `at`; 0 if it is not remembered. */
-static unsigned join(struct walk *walk, uintptr_t at)
+static unsigned python_walk_join(struct walk *walk, uintptr_t at)
 {
     struct ms_python_thread *thread = walk->thread;
     unsigned last = thread->count > WINDOW ? thread->count - WINDOW : 0;
@@ -201,7 +201,7 @@ enum ms_python_walk ms_python_walk(const struct ms_python_interpreter *interpret
     unsigned count = 0;
     *joined_p = 0;
     for (; at; count++) {
-        unsigned joined = join(&walk, at);
+        unsigned joined = python_walk_join(&walk, at);
         if (joined && outermost && thread->records[joined - 1].is_entry)
             outermost->entry = at;
         *joined_p = joined;
