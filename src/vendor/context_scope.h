@@ -25,19 +25,19 @@ static inline bool ms_captures_are_unseen(void)
     return atomic_load_explicit(&ms_captures_unseen, memory_order_acquire) != 0;
 }
 
-/** Whether a capture may be open anywhere, seen or not. */
+/** True if a capture may be open anywhere, seen or not. */
 static inline bool ms_captures_may_be_open(void)
 {
     return atomic_load_explicit(&ms_open_captures, memory_order_relaxed) > 0 || ms_captures_are_unseen();
 }
 
-/** Whether the stream captures, or may. An error counts: that of the legacy stream says that a blocking one
+/** True if the stream captures, or may. An error counts: that of the legacy stream says that a blocking one
  * captures, and harms none (CUDA driver API, cuStreamIsCapturing). */
 bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream);
 /** The number that a stream has for good; false if there is none to be had. One that captures is not asked: a
  * driver breaks the capture then, whatever the thread's mode is (docs/hardware.md). */
 bool ms_gpu_stream_id(const struct ms_gpu *gpu, CUstream stream, unsigned long long *id_p);
-/** Whether a status says that a capture was in the way. */
+/** True if a status says that a capture was in the way. */
 static inline bool ms_gpu_is_of_captures(int status)
 {
     return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&

@@ -106,9 +106,9 @@ static unsigned cuda_slot_of(uint64_t context)
     return (unsigned)((context >> 4) * 0x9e3779b97f4a7c15u >> 58) % CONTEXTS;
 }
 
-/* Whether the current context can be used. A primary context names its device also while it is not active, so
- * where the device's is not, something is asked that needs an active one. Only of contexts that are not known
- * yet. */
+/* True if the current context can be used. A primary context names its device also while it is not active, so
+ * where the device's is not, something is asked that needs an active one. Asked only of contexts that are not
+ * known yet. */
 static bool is_alive(const struct ms_gpu *gpu, CUdevice device)
 {
     size_t left, total;

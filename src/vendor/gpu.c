@@ -111,7 +111,7 @@ void ms_gpu_describe(const struct ms_gpu *gpu, int device, struct ms_gpu_descrip
         gpu->vendor->describe(gpu, ms_device_index(device), description_p);
 }
 
-/* Where success leaves it as it is, an error stays until it is asked for; else each call leaves its own
+/* An error stays until it is asked for where success leaves it as it is; else each call leaves its own
  * status. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status)
 {

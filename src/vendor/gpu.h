@@ -28,7 +28,7 @@ struct ms_gpu;
 struct ms_gpu_description;
 typedef uintptr_t (*ms_gpu_find_func_t)(void *arg, const char *symbol);
 
-/** What one vendor answers in its own way. NULL is "unknown". */
+/** Functions and statuses by which one vendor answers in its own way. NULL is "unknown". */
 struct ms_gpu_vendor {
     enum ms_maker maker;
     void (*bind)(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg);
@@ -36,9 +36,9 @@ struct ms_gpu_vendor {
     void (*describe)(const struct ms_gpu *gpu, int index, struct ms_gpu_description *description_p);
     /** Index of the device, or MS_GPU_NO_DEVICE. NULL where `pointer_attribute` is CUDA's. */
     int (*index_of)(const struct ms_gpu *gpu, uint64_t pointer);
-    /* Where `address_range` is not CUDA's. */
+    /* Size of the allocation that begins at `pointer`, where `address_range` is not CUDA's. */
     uint64_t (*size_of)(const struct ms_gpu *gpu, uint64_t pointer);
-    /* Where `mem_get_info` is not CUDA's. */
+    /* Free and total memory of the thread's device, where `mem_get_info` is not CUDA's. */
     bool (*memory)(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p);
     /** The context of a device, where each has one and its handle is no secret of the vendor's; 0 if there is
      * none. */
@@ -48,7 +48,7 @@ struct ms_gpu_vendor {
     int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
     int unknown_handle; /* what it answers of a handle that is none */
-    int no_memory;      /* ... where there is none left */
+    int no_memory;      /* its status where no memory is left */
     /** The thread's last error, where a question of ours leaves its own status there; both NULL where none
      * does. */
     int (*error_peek)(const struct ms_gpu *gpu);
@@ -100,10 +100,10 @@ struct ms_gpu {
     CUresult (*device_get_default_mem_pool)(CUmemoryPool *, CUdevice);
     CUresult (*stream_query)(CUstream);
     CUresult (*device_graph_memory)(CUdevice, CUgraphMem_attribute, void *);
-    /* What kernels are given; since 12.4. */
+    /* Parameters that kernels are given; since 12.4. */
     CUresult (*func_param_info)(CUfunction, size_t, size_t *, size_t *);
     CUresult (*kernel_param_info)(CUkernel, size_t, size_t *, size_t *);
-    /* What nodes of graphs were given. */
+    /* Nodes of graphs, and the parameters that they were given. */
     CUresult (*graph_nodes)(CUgraph, CUgraphNode *, size_t *);
     CUresult (*graph_node_type)(CUgraphNode, CUgraphNodeType *);
     CUresult (*graph_kernel_params)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *); /* since 12.0 */
@@ -155,8 +155,8 @@ static inline void ms_gpu_error_restore(const struct ms_gpu *gpu, int error)
     if (gpu && gpu->vendor && gpu->vendor->error_set && gpu->vendor->error_peek(gpu) != error)
         gpu->vendor->error_set(gpu, error);
 }
-/** The same before the vendor's call, which overwrites it anyway where success does: then nothing is
- * asked. */
+/** As ms_gpu_error_peek and ms_gpu_error_restore, but before the vendor's call, which overwrites the error
+ * anyway where success does: then nothing is asked. */
 static inline int ms_gpu_error_before(const struct ms_gpu *gpu)
 {
     return gpu && gpu->keeps_errors ? ms_gpu_error_peek(gpu) : 0;
@@ -166,12 +166,14 @@ static inline void ms_gpu_error_rewind(const struct ms_gpu *gpu, int error)
     if (gpu && gpu->keeps_errors)
         ms_gpu_error_restore(gpu, error);
 }
-/** What a call leaves there that was answered without the vendor; `before` was there. */
+/** Leaves the last error as a call does that was answered with `status` and without the vendor; `before` was
+ * there. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status);
 
 /** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);
-/** The same of a CUDA driver's, without asking whether the context can be used: for who knows it already. */
+/** The calling thread's context by a CUDA driver, without asking whether it can be used: for callers that
+ * know it already. */
 static inline uint64_t ms_gpu_context_now(const struct ms_gpu *gpu)
 {
     CUcontext current = NULL;
@@ -179,7 +181,7 @@ static inline uint64_t ms_gpu_context_now(const struct ms_gpu *gpu)
     return gpu->ctx_get_current && gpu->ctx_get_current(&current) == CUDA_SUCCESS ? (uintptr_t)current : 0;
 }
 
-/** ... of one that has the function; false if it does not say. */
+/** As ms_gpu_context_now, but of a driver that has the function; false if it does not say. */
 static inline bool ms_gpu_context_told(const struct ms_gpu *gpu, uint64_t *context_p)
 {
     CUcontext current;
@@ -193,11 +195,11 @@ static inline bool ms_gpu_context_told(const struct ms_gpu *gpu, uint64_t *conte
 /** Device on which `pointer`'s memory lies, or `otherwise` if the driver cannot say. */
 int ms_gpu_device_of(const struct ms_gpu *gpu, uint64_t pointer, int otherwise);
 
-/** Whether the memory is the host's, as far as the driver says. CUDA's alone. */
+/** True if the memory is the host's, as far as the driver says. CUDA's alone. */
 bool ms_gpu_is_host(const struct ms_gpu *gpu, uint64_t pointer);
 bool ms_gpu_is_managed(const struct ms_gpu *gpu, uint64_t pointer);
 
-/** What is free of the thread's device, and how much it has; false if the driver cannot say. */
+/** The bytes that are free of the thread's device, and how many it has; false if the driver cannot say. */
 bool ms_gpu_memory(const struct ms_gpu *gpu, size_t *free_p, size_t *total_p);
 
 /** Size of the allocation that begins at `pointer`; 0 if the driver cannot say. */

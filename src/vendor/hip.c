@@ -107,7 +107,8 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->exchange_capture_mode =
         (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
-    /* What the runtime's own pools have: asked about, never served from. Attributes have CUDA's numbers. */
+    /* Functions of the runtime's own pools: asked about, never served from. Attributes have CUDA's
+     * numbers. */
     gpu->mem_pool_get_attribute =
         (__typeof__(gpu->mem_pool_get_attribute))find(arg, "hipMemPoolGetAttribute");
     gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");

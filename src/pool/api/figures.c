@@ -158,7 +158,7 @@ static void device_figures(int device, struct ms_pool_figures *sum, bool exact)
     }
 }
 
-/* What this thread has got memory for. */
+/* The request that this thread has got memory for. */
 static MS_TLS struct {
     struct ms_device *device;
     uint64_t requested, granted;
@@ -280,7 +280,7 @@ bool ms_pool_is_growing(int device)
            atomic_load_explicit(&ms_devices[device].growing, memory_order_seq_cst) != 0;
 }
 
-/* What is free inside a chunk in use serves small requests only, so it does not count. */
+/* Memory that is free inside a chunk in use serves small requests only, so it does not count. */
 uint64_t ms_pool_reclaimable(int device)
 {
     uint64_t bytes = 0;

@@ -14,7 +14,7 @@ struct ms_request;
 /** The vendor gave or took: counts, keeps the peak, tells the observer. No lock held. */
 void ms_figures_changed(struct ms_heap *heap);
 void ms_figures_changed_on(int device);
-/** What was reserved on the device at most. */
+/** The most that was reserved on the device. */
 uint64_t ms_figures_peak(int device);
 /** The vendor gave memory for `request`, whose block the calling thread has got and no thread cache counts
  * yet: in the figures of this moment, of which the peak may be one, it counts as requested. Until
@@ -26,7 +26,7 @@ void ms_figures_arrived(void);
 extern struct ms_lock ms_figures_lock;
 /** The observer hears of a segment that came or went. No lock held. */
 void ms_figures_tell(const struct ms_pool_segment *segment, bool added);
-/** What a heap did stays counted when its context is gone. All locks of the heap held. */
+/** The figures of a heap stay counted when its context is gone. All locks of the heap held. */
 void ms_figures_retire(struct ms_heap *heap);
 /** Those of one heap. */
 void ms_figures_of_heap(struct ms_heap *heap, struct ms_pool_figures *figures_p);

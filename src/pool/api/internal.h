@@ -93,11 +93,12 @@ extern _Atomic uint32_t ms_heap_count;
 /** A request of this heap, which serves or is a stream arena's. */
 enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
                                    int *status_p);
-/** ... if a magazine has it, or what is free in the heap, as long as nothing is waited for. */
+/** As ms_heap_serve, but only with what a magazine has or what is free in the heap, as long as nothing is
+ * waited for. */
 bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
 /** A block that lies at hand (fallback.c), whoever it is given to; or NULL. */
 struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes);
-/** ... becomes a live block; takes a thread cache's lock. */
+/** The slot becomes a live block; takes a thread cache's lock. */
 void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested,
                   struct ms_pool_block *block_p);
 /** One line for the report. */
@@ -107,8 +108,8 @@ void ms_pool_warn(const char *line);
 /* heap.c */
 /** It serves no longer, which its state says already: what threads have at hand of it (hit.c) is void. */
 void ms_heap_revoke(struct ms_heap *heap);
-/** What the device has left, as far as is known; near its end, waste is worth more than calls to the vendor.
- * Heap's lock held. */
+/** The bytes that the device has left, as far as is known; near the end of its memory, waste is worth more
+ * than calls to the vendor. Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);
 /** Changes where all heaps are new ones: in a fork child. */
 uint32_t ms_heap_generation(void);
@@ -122,9 +123,10 @@ static inline struct ms_heap *ms_heap_of(uint64_t context)
         return heap;
     return ms_heap_find(context);
 }
-/** ... made if need be, without anything in it: for what is told of a context before its first allocation. */
+/** The heap of a context, made if need be, without anything in it: for what is told of a context before its
+ * first allocation. */
 struct ms_heap *ms_heap_known(uint64_t context);
-/** ... made ready to serve; NULL if it cannot be. Calls the vendor. */
+/** The heap of a context, made ready to serve; NULL if it cannot be. Calls the vendor. */
 struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int device);
 /** A heap that is a stream arena's, for ever; NULL if there are too many. */
 struct ms_heap *ms_heap_for_stream_arena(const struct ms_gpu *gpu, int device, struct ms_stream_arena *arena);
@@ -137,8 +139,8 @@ void ms_heap_leave(struct ms_heap *heap);
 struct ms_heap *ms_heap_next(uint32_t *next_p);
 /** An allocation of the vendor's that began then is over. */
 void ms_heap_took(struct ms_heap *heap, uint64_t begin_ns);
-/** What the program has of the heap's: as it asked for it, and as it was granted. Of about now, where the
- * heap is not locked. */
+/** The bytes that the program has of the heap: as it asked for them, and as they were granted. Of about now,
+ * where the heap is not locked. */
 struct ms_live {
     uint64_t requested, granted;
 };
@@ -153,8 +155,8 @@ struct ms_device {
     _Atomic uint64_t reserved_bytes; /* and what is being asked of the vendor just now */
     _Atomic uint64_t changes;        /* of that: how many there were */
     _Atomic int32_t growing;         /* requests to the vendor whose memory no figure has yet */
-    /* What threads are about to ask of the vendor: for blocks that do not count as live yet, and as memory
-     * that is not in reserved_bytes yet. */
+    /* Bytes that threads are about to ask of the vendor: for blocks that do not count as live yet, and as
+     * memory that is not in reserved_bytes yet. */
     _Atomic uint64_t asked_live_bytes, asked_reserved_bytes;
     /* Keeping and giving back: see keep.c. others_bytes is one more than the least that others had. */
     _Atomic uint64_t peak_live_bytes, trimmed_bytes, learned_bytes, learned_ns, others_bytes, alone_until_ns;
@@ -167,7 +169,7 @@ struct ms_device {
 };
 extern struct ms_device ms_devices[MS_DEVICES_MAX];
 
-/** Whether each block of the context's memory is to be an allocation of the vendor's. */
+/** True if each block of the context's memory is to be an allocation of the vendor's. */
 static MS_INLINE bool ms_heap_gives_whole(const struct ms_heap *heap)
 {
     return MS_UNLIKELY(__atomic_load_n(&ms_policy->export_whole, __ATOMIC_RELAXED) ||
@@ -176,7 +178,8 @@ static MS_INLINE bool ms_heap_gives_whole(const struct ms_heap *heap)
 }
 
 /* stop.c */
-/** What was over when the pool was stopped, or is now. */
+/** The epoch up to which everything was over when the pool was stopped, or, while it is not stopped, is over
+ * now. */
 uint64_t ms_stop_done(const struct ms_heap *heap);
 
 /* rules.c */
@@ -196,12 +199,12 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
                            bool quiet);
 /** The other way: as vacant. Heap's lock held. */
 void ms_segment_link(struct ms_heap *heap, struct ms_segment *segment);
-/** ... and found again, without a lock held: what was unlinked, and stays. */
+/** A segment that was unlinked, and stays, is vacant and found again. No lock held. */
 void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
 /** The context is gone, no call of the vendor's: all segments, found by nobody any more. All locks of the
  * heap held. */
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
-/** ... and their records, without a lock. */
+/** The records of detached segments go, without a lock. */
 void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all);
 /** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and
  * back. */
@@ -215,15 +218,16 @@ void ms_device_answered(int device, uint64_t reserved);
 void ms_device_unask(int device, uint64_t live);
 /** From before the charge until the figures have it; pages that are given back one by one, too. */
 void ms_device_grows(int device, bool begins);
-/** Whether the vendor had no memory: where the device ends is known only then, and not for long. */
+/** Notes that the vendor had no memory (`refused`), or had some: where the device ends is known only then,
+ * and not for long. */
 void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** Gives memory back where nobody waits for it (source.h): how many of them, from the first on. */
 uint32_t ms_segment_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
-/** What a status of the vendor's means for the heap: an error that stays stands it down. */
+/** Judges what a status of the vendor's means for the heap: an error that stays stands it down. */
 void ms_segment_judge(struct ms_heap *heap, int status);
 
 /* fence.c: the rest is in fence.h */
-/** Whether a capture is open in the context; of memory in stream order, in any. */
+/** True if a capture is open in the context; of memory in stream order, in any. */
 static inline bool ms_fence_captured(const struct ms_heap *heap)
 {
     return ms_captures_in(atomic_load_explicit(&heap->context, memory_order_relaxed));
@@ -244,17 +248,18 @@ static MS_INLINE enum ms_pool_tier ms_tier_of(const struct ms_extent *extent)
 /** A slot for the request, by whatever it takes; NULL with the program's status. */
 struct ms_slot *ms_fallback_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 
-/** ... by the first step alone, which neither waits nor asks the vendor for memory; NULL if that is not
- * enough. */
+/** As ms_fallback_alloc, but by the first step alone, which neither waits nor asks the vendor for memory;
+ * NULL if that is not enough. */
 struct ms_slot *ms_fallback_at_hand(struct ms_heap *heap, const struct ms_request *request);
 
-/** What the heap has. No lock held. */
+/** A slot of what the heap has. No lock held. */
 struct ms_slot *ms_fallback_from_heap(struct ms_heap *heap, const struct ms_request *request);
 
 /* grow.c: no lock held; NULL with the vendor's status. */
 /** A block of more memory, as much as the heap should grow by. */
 struct ms_slot *ms_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** ... no more than the request needs; ... of a segment of `bytes`, of which `asked` was announced. */
+/** A block of no more memory than the request needs; and of a segment of `bytes`, of which `asked` was
+ * announced. */
 struct ms_slot *ms_grow_least(struct ms_heap *heap, const struct ms_request *request, int *status_p);
 struct ms_slot *ms_grow_by(struct ms_heap *heap, const struct ms_request *request, uint64_t bytes,
                            uint64_t asked, int *status_p);
@@ -267,9 +272,10 @@ void ms_grow_preallocated(struct ms_heap *heap);
 uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_known);
 /** The program waited for the context: what is idle on its device goes back, but for MEMSHIM_KEEP. */
 void ms_keep_at_sync(struct ms_heap *heap);
-/** What MEMSHIM_KEEP leaves to the pools of a device, beside what contexts and buffers keep of it. */
+/** The bytes that MEMSHIM_KEEP leaves to the pools of a device, beside what contexts and buffers keep of
+ * it. */
 uint64_t ms_keep_left(int device);
-/** Whether something could go back as soon as the context is quiet. */
+/** True if something could go back as soon as the context is quiet. */
 bool ms_keep_waits(struct ms_heap *heap);
 /** Memory is short on a device: what is idle in contexts goes back, then what streams keep, then other
  * libraries' buffers, until it comes to `bytes`; also what graphs may know, and without a quiet moment.

@@ -21,8 +21,8 @@ static struct pin *pins;
 static uint32_t pin_count, pin_room, pin_order;
 _Atomic uint32_t ms_pin_count;
 
-/* Where an address belongs; `pin_room` is a power of two, at most half of it is taken. Lock held from here
- * on. */
+/* The place where an address belongs; `pin_room` is a power of two, at most half of it is taken. Lock held
+ * from here on. */
 static uint32_t home_of(uint64_t address)
 {
     return (uint32_t)((address >> 9) * 0x9e3779b97f4a7c15u >> 32) & (pin_room - 1);
@@ -43,7 +43,7 @@ static struct pin *pins_find(uint64_t address)
     return pin && pin->address ? pin : NULL;
 }
 
-/* What follows moves up, so that no search ends before it. */
+/* The pins that follow move up, so that no search ends before them. */
 static void pins_drop(struct pin *pin)
 {
     uint32_t gap = (uint32_t)(pin - pins), at = gap;

@@ -44,7 +44,7 @@ static bool is_under_way(struct ms_heap *heap, CUevent event)
     return waits;
 }
 
-/* Whether the fill is done; false if it was not in time. Who waits leaves the processor to what fills. */
+/* False if the fill was not done in time. The thread that waits leaves the processor to whatever fills. */
 static bool fill_now(struct ms_heap *heap, CUevent event, CUstream stream, uint8_t byte, uint64_t address,
                      uint64_t bytes)
 {

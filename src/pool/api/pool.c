@@ -26,8 +26,8 @@ static void tell_of_sickness(struct ms_heap *heap)
             "pool: a call to the driver failed with an error that stays; its context is not served any more");
 }
 
-/* What a block of `bytes` is aligned to in this heap. In a range, only what is made of whole pages gains by
- * lying on them; of its pools the driver promises no more than a step. */
+/* The alignment of a block of `bytes` in this heap. In a range, only blocks that are made of whole pages gain
+ * by lying on them; of memory of its pools the driver promises no more than a step. */
 static MS_INLINE uint64_t align_of(const struct ms_heap *heap, uint64_t bytes)
 {
     if (bytes < MS_PAGE_BYTES || heap->source->packed || ms_policy->pack == MS_POOL_PACK_ALL ||
@@ -36,8 +36,8 @@ static MS_INLINE uint64_t align_of(const struct ms_heap *heap, uint64_t bytes)
     return ms_policy->vmm ? MS_PAGE_BYTES : __atomic_load_n(&ms_policy->align_bytes, __ATOMIC_RELAXED);
 }
 
-/* ... and what its length is a multiple of: no other block begins in the last 64 KiB of one that has to be
- * aligned, which whoever pins it for another device pins as a whole. */
+/* The step that a block's length is a multiple of: no other block begins in the last 64 KiB of one that has
+ * to be aligned, which whoever pins it for another device pins as a whole. */
 static MS_INLINE uint64_t step_of(const struct ms_heap *heap, uint64_t bytes)
 {
     return align_of(heap, bytes) == MS_STEP_BYTES || ms_policy->vmm ? MS_STEP_BYTES : MS_UNIT_BYTES;
@@ -68,7 +68,7 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     return true;
 }
 
-/* What the record and the second half of a free take of one that is freed. */
+/* The fields that the record and the second half of a free take of a block that is freed. */
 static MS_INLINE void describe_dying(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_extent *extent = slot->extent;
@@ -82,7 +82,7 @@ static MS_INLINE void describe_dying(const struct ms_slot *slot, struct ms_pool_
     b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
 }
 
-/* What recording one takes that was given. */
+/* The fields that recording takes of a block that was given. */
 static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot *slot,
                                      struct ms_pool_block *b)
 {
@@ -119,7 +119,7 @@ static MS_INLINE void activate(struct ms_tcache *tcache, struct ms_slot *slot, u
     ms_slot_activate(tcache, slot, requested, granted, 0);
 }
 
-/* ... out of a magazine. */
+/* A slot out of a magazine becomes a live block. */
 static MS_INLINE void bear_again(struct ms_tcache *tcache, struct ms_slot *slot,
                                  const struct ms_request *request)
 {
@@ -165,7 +165,7 @@ static MS_INLINE uint64_t pool_put(struct ms_heap *heap, struct ms_tcache *tcach
     return ms_tcache_worth_telling(tcache);
 }
 
-/* Whether there is more pending than should be. */
+/* True if there is more pending than should be. */
 static MS_NOINLINE bool weigh(const struct ms_pool_block *block, uint64_t bytes)
 {
     return ms_pending_count(block->own_heap, block->granted, bytes) && ms_pending_look(block->own_heap);
@@ -313,8 +313,8 @@ static MS_INLINE struct ms_segment *pool_segment_of(uint64_t address)
     return segment && ms_segment_covers(segment, address) ? segment : NULL;
 }
 
-/* Where a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before
- * that is known here. Who asks about it comes back then; but not for ever, since the end may wait for the
+/* If a context is about to end, its memory is the driver's, and perhaps somebody else's, a moment before that
+ * is known here. Whoever asks about it comes back then; but not for ever, since the end may wait for the
  * device. */
 static MS_NOINLINE struct ms_segment *after_the_end(uint64_t address)
 {
@@ -398,7 +398,7 @@ uint32_t ms_pool_expect_free(uint64_t address)
     return slot ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
 }
 
-/* Where records may be changing: with the heap's lock. */
+/* As slot_at, where records may be changing: with the heap's lock. */
 static struct ms_slot *slot_at_locked(struct ms_segment *segment, uint64_t address)
 {
     struct ms_heap *heap = ms_segment_heap(segment);
@@ -421,7 +421,7 @@ static MS_INLINE uint64_t die(struct ms_slot *slot, uint64_t address)
                : 0;
 }
 
-/* Whether what was read of a dying block is its own: its context may end meanwhile, and its records become
+/* True if what was read of a dying block is its own: its context may end meanwhile, and its records become
  * another's. */
 static MS_INLINE bool is_still(const struct ms_slot *slot, uint64_t retiring)
 {

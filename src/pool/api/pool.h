@@ -23,8 +23,8 @@
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
 enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
-/** What may share a chunk: MEMSHIM_PACK. SMALL: what is below `single_min_bytes`, from 2 MiB on at multiples
- * of `align_bytes`. */
+/** The blocks that may share a chunk: MEMSHIM_PACK. SMALL: those below `single_min_bytes`, from 2 MiB on at
+ * multiples of `align_bytes`. */
 enum ms_pool_pack { MS_POOL_PACK_SMALL, MS_POOL_PACK_ALL, MS_POOL_PACK_NONE };
 
 /** Every policy; sizes of MEMSHIM_* in percent were resolved per device by the caller through `size_of`. */
@@ -60,7 +60,7 @@ struct ms_pool_figures {
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_pool_parts parts, peak_parts; /* peak_parts: when `peak_reserved_bytes` was reached */
     uint64_t hits[MS_TIER_COUNT];           /* requests answered without the vendor */
-    uint64_t misses;                        /* ... with an allocation of the vendor's */
+    uint64_t misses;                        /* requests answered with an allocation of the vendor's */
     uint64_t limbo_waits, trims;
     uint64_t vendor_allocs, vendor_frees, fences; /* calls that we made */
     uint64_t vendor_ns;                           /* how long the allocations among them took */
@@ -76,7 +76,8 @@ struct ms_pool_segment {
     bool vmm; /* mapped by handle; such a segment is gone and comes again when it has grown */
 };
 
-/** What the pool tells. Called without a lock of the pool's, in the thread that caused it. */
+/** Functions by which the pool tells of changes. Called without a lock of the pool's, in the thread that
+ * caused it. */
 struct ms_pool_observer {
     void (*segment_added)(const struct ms_pool_segment *segment);
     void (*segment_removed)(const struct ms_pool_segment *segment);
@@ -138,19 +139,20 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
  * mode relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
                                    struct ms_pool_block *block_p, int *status_p);
-/** The same where the pool has memory for it at hand: true if it was given; else nothing has happened. Of the
- * vendor it wants an event at most, and waits for nothing. Of `block_p` what a recorder wants is filled in,
- * and what the pool wants back: neither segment nor tier, id, and whether it is whole or mapped by handle. */
+/** As ms_pool_alloc, but only where the pool has memory for it at hand: true if it was given; else nothing
+ * has happened. Of the vendor it wants an event at most, and waits for nothing. Of `block_p` the fields are
+ * filled in that a recorder wants, and that the pool wants back: neither segment nor tier, id, and whether it
+ * is whole or mapped by handle. */
 bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
-/** What the record wants back when the block is freed; `block` is as ms_pool_alloc filled it. Before the
- * program knows the address. */
+/** Sets the record id that the record wants back when the block is freed; `block` is as ms_pool_alloc filled
+ * it. Before the program knows the address. */
 void ms_pool_set_record_id(const struct ms_pool_block *block, uint32_t record_id);
 
 /** The block at `address` is about to be freed: its records, each of which leads to the next, are on their
  * way into the cache while the caller has other things to do. Returns its record id as it seems to be, 0 if
  * there is none; nothing follows from that. */
 uint32_t ms_pool_expect_free(uint64_t address);
-/** What this thread got latest is still there. */
+/** The address that this thread got latest, whose records are still in the processor's cache. */
 extern MS_TLS uint64_t ms_pool_latest_address;
 
 /** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if
@@ -183,8 +185,8 @@ bool ms_pool_wait_look(const struct ms_pool_wait *wait);
  * is over before the next fence of `context` is. Returns a status for the program: where it is not 0, the
  * block stays. Calls the vendor, waits for nothing. No lock held. */
 int ms_pool_order_after(const struct ms_gpu *gpu, uint64_t stream, uint64_t context);
-/** ... so a stream of ours in `context` is about to wait for work of another context, which no free is to
- * wait for. */
+/** A stream of ours in `context` is about to wait for work of another context, which no free is to wait
+ * for. */
 void ms_pool_joined(uint64_t context);
 /** A green context begins on `device`, and shares the memory of `primary` there (0: which that is, is not
  * known): no free in that context waits before it ends. Takes no lock. */
@@ -195,7 +197,7 @@ void ms_pool_primary(int device, uint64_t primary);
 
 /** The live block that `address` lies in. */
 bool ms_pool_find(uint64_t address, struct ms_pool_block *block_p);
-/** Whether the address lies in a segment of ours at all. */
+/** True if the address lies in a segment of ours at all. */
 bool ms_pool_owns(uint64_t address);
 /** A live block was exported, registered, captured: it is not recycled after its free before every pin is
  * undone. A whole block that was ever pinned then goes back to the vendor and is never recycled: whoever
@@ -222,7 +224,7 @@ void ms_pool_wait_for_work(const struct ms_gpu *gpu, uint64_t context, int devic
 /** Graphs of a capture keep the addresses they saw: what was live during one is not given back while `count`s
  * add up to more than 0. */
 void ms_pool_graph_alive(uint64_t context, int count);
-/** ... and so many died with their context, behind ms_stream_context_died. */
+/** So many graphs of captures died with their context, behind ms_stream_context_died. */
 void ms_pool_graphs_lost(int count);
 
 /** Streams of the context can have work and take no event of ours: where there is no fence over it, none
@@ -240,12 +242,12 @@ void ms_pool_context_ended(uint64_t context, bool dead);
  * line. */
 void ms_pool_stand_down(uint64_t context, const char *why);
 
-/** What we could give back on the device, for cudaMemGetInfo (may record an event to find out), and what
- * MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
+/** The bytes that we could give back on the device, for cudaMemGetInfo (may record an event to find out), and
+ * those that MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
 uint64_t ms_pool_reclaimable(int device);
 uint64_t ms_pool_room(int device);
 
-/** What is remembered of several tries for one request, zeroed before the first. `ended` is
+/** The state that is kept over several tries for one request, zeroed before the first. `ended` is
  * ms_driver_frees_ended(), as it was before the vendor was asked, where that is known. */
 struct ms_room {
     uint64_t deadline, ended;
@@ -268,14 +270,16 @@ void ms_pool_go(void);
 
 /** Figures; of one moment while the pool is stopped, else consistent where no call is going on. */
 void ms_pool_figures(int device, struct ms_pool_figures *figures_p);
-/** What is reserved, and what is being asked of the vendor, or given back, just now. */
+/** The bytes that are reserved, together with those that are being asked of the vendor, or given back, just
+ * now. */
 uint64_t ms_pool_charged(int device);
 /** How often that has changed; and whether there may be memory that no figure has yet, or no longer. */
 uint64_t ms_pool_changes(int device);
 bool ms_pool_is_growing(int device);
 
-/** What lies in the segments now, in order of addresses within each: for the report, and for checks. `live`
- * blocks carry their record id. Calls nobody but `tell`, and holds locks of the pool's while it does. */
+/** The pieces that lie in the segments now, in order of addresses within each: for the report, and for
+ * checks. `live` blocks carry their record id. Calls nobody but `tell`, and holds locks of the pool's while
+ * it does. */
 enum ms_pool_state { MS_STATE_LIVE, MS_STATE_PENDING, MS_STATE_FREE, MS_STATE_PINNED };
 struct ms_pool_piece {
     const struct ms_pool_segment *segment;

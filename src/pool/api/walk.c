@@ -47,7 +47,7 @@ static void walk_run(struct ms_extent *extent, struct ms_pool_piece *piece, tell
             piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
         tell(arg, piece);
     }
-    /* What a span has behind its last slot. */
+    /* The bytes that a span has behind its last slot. */
     uint64_t told = ms_extent_slot_count(extent) * extent->slot_bytes;
     if (told < ms_extent_bytes(extent)) {
         *piece = (struct ms_pool_piece){.segment = piece->segment,

@@ -40,8 +40,8 @@ struct ms_slot *ms_fallback_from_heap(struct ms_heap *heap, const struct ms_requ
     return slot;
 }
 
-/* What was freed up to now comes out of the pending list, if that takes no longer than a moment. While a
- * thread gives memory back, no longer than that takes: it may be all that the context is busy with, and to
+/* Blocks that were freed up to now come out of the pending list, if that takes no longer than a moment; while
+ * a thread gives memory back, no longer than that takes: it may be all that the context is busy with, and to
  * grow for it would be absurd. */
 static void fence(struct ms_heap *heap)
 {
@@ -100,13 +100,13 @@ static struct ms_slot *a_run(struct ms_heap *heap, const struct ms_request *requ
     return slot;
 }
 
-/* Whether it counts what fits most closely. */
+/* True if it matters which extent fits the request most closely. */
 static bool is_run(const struct ms_request *request)
 {
     return request->granted > MS_SLAB_MAX_BYTES && !request->single;
 }
 
-/* What fits, or may be split. */
+/* A slot of memory that fits, or may be split. */
 static MS_INLINE struct ms_slot *free_for(struct ms_heap *heap, const struct ms_request *request)
 {
     return is_run(request) ? a_run(heap, request) : ms_fallback_from_heap(heap, request);
@@ -174,7 +174,7 @@ static struct ms_slot *out_of_a_chunk(struct fallback *c)
     return slot;
 }
 
-/* Whether more may become free, or go back, in some context on the device. */
+/* True if more may become free, or go back, in some context on the device. */
 static bool room_may_come(int device)
 {
     struct ms_heap *heap;
@@ -193,7 +193,8 @@ static bool context_may_come(const struct fallback *c)
 
 /* --- memory in the order of a stream --- */
 
-/* What the stream itself has freed of another stream arena's it may have at once, as it may its own. */
+/* A block of another stream arena's that the stream itself has freed it may have at once, as it may its
+ * own. */
 static struct ms_slot *freed_here(struct fallback *c)
 {
     uint64_t granted = c->request->granted;
@@ -235,8 +236,8 @@ static struct ms_slot *of_another(struct fallback *c, struct ms_stream_arena *ot
     return NULL;
 }
 
-/* What is vacant in another stream arena becomes this one's; else a block of it is lent. `flush`: whatever
- * that takes. */
+/* Memory that is vacant in another stream arena becomes this one's; else a block of it is lent. With `flush`,
+ * whatever that takes. */
 static struct ms_slot *borrow(struct fallback *c, bool flush)
 {
     struct ms_stream_arena *arena = c->heap->arena;
@@ -294,7 +295,7 @@ static struct ms_slot *of_any_stream(struct fallback *c)
     return borrow(c, true);
 }
 
-/* What is vacant elsewhere goes to the driver, which may make one piece of it. */
+/* Memory that is vacant elsewhere goes to the driver, which may make one piece of it. */
 static struct ms_slot *in_place_of_others(struct fallback *c)
 {
     ms_stream_trim(c->heap->device);
@@ -349,7 +350,8 @@ static bool again(uint64_t deadline, uint64_t *pause_p)
     return in_time;
 }
 
-/* What another thread gives back was missing here, and not the vendor's yet when that was asked. */
+/* True if it is worth going on: memory that another thread gives back was missing here, and was not the
+ * vendor's yet when that was asked. */
 static bool may_go_on(const struct fallback *c, const struct ladder *ladder)
 {
     return ladder->may_come(c) || ms_driver_frees_since(c->heap->device, c->ended);
@@ -392,8 +394,8 @@ struct ms_slot *ms_fallback_alloc(struct ms_heap *heap, const struct ms_request 
     return slot;
 }
 
-/* What another thread gave back since the vendor was asked, or is giving back, is as good as what is given
- * back here. */
+/* Memory that another thread gave back since the vendor was asked, or is giving back, is as good as what is
+ * given back here. */
 bool ms_room_make(int device, bool wait, struct ms_room *room)
 {
     uint64_t pause = 0;

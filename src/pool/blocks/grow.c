@@ -45,7 +45,7 @@ static struct ms_slot *carve(struct ms_heap *heap, const struct ms_request *requ
         ms_slab_take(&heap->extents, request->class_index, &slot, 1);
     else
         slot = ms_extent_take_for(&heap->extents, request);
-    /* What another thread has freed while the vendor was asked may fit more closely. */
+    /* An extent that another thread has freed while the vendor was asked may fit more closely. */
     ms_extent_close(&heap->extents, segment);
     return slot;
 }

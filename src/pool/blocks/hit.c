@@ -50,7 +50,7 @@ static MS_INLINE ms_stack_id hit_stack_of(const struct ms_thread *me, const void
     return MS_LIKELY(stack) ? stack : ms_stack_capture(frame, caller);
 }
 
-/* What is asked for. */
+/* The allocation that is asked for. */
 struct request {
     uint64_t context, bytes;
     ms_stack_id stack;
@@ -113,7 +113,7 @@ static MS_INLINE uint32_t give_taken(struct ms_thread *me, const struct request 
     return record_id;
 }
 
-/* ... where it cannot be given so: pool and record one after the other, as in the usual way. */
+/* If give_taken cannot give the slot, pool and record follow one after the other, as in the usual way. */
 static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct request *r, struct ms_slot *slot)
 {
     struct ms_pool_block given;
@@ -179,7 +179,7 @@ static MS_NOINLINE uint64_t hit_run(struct ms_thread *me, const struct ms_gpu *g
     return alloc_of_heap(me, context, bytes, hit_stack_of(me, frame, caller), api);
 }
 
-/* Whether it has a class; 0 bytes have none. */
+/* True if the size has a class; 0 bytes have none. */
 static MS_INLINE bool has_class(uint64_t bytes)
 {
     return MS_LIKELY(bytes - 1 < MS_SLAB_MAX_BYTES);
@@ -278,7 +278,7 @@ static MS_INLINE bool take_back(const struct ms_fast_cache *fast, struct ms_slot
     return true;
 }
 
-/* Whether something may hold the block, or a capture is open. */
+/* True if something may hold the block, or a capture is open. */
 static MS_INLINE bool is_held(void)
 {
     return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |
@@ -288,7 +288,7 @@ static MS_INLINE bool is_held(void)
 static MS_NOINLINE enum ms_hit free_run(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
                                         struct ms_address_cache_set *set, unsigned way);
 
-/* What the table has for the address, of a class or, where that is known, without one. */
+/* Frees the slot that the table has for the address, of a class or, where that is known, without one. */
 static MS_INLINE enum ms_hit free_found(struct ms_thread *me, uint64_t address, struct ms_slot *slot,
                                         struct ms_address_cache_set *set, unsigned way, bool is_run)
 {
@@ -348,7 +348,7 @@ bool ms_hit_look(struct ms_fast_cache *fast, struct ms_pool_wait *wait_p)
     return ms_pending_look(heap) && ms_pool_wait_begin(&block, wait_p);
 }
 
-/* What never changes once it serves: a free waits for nothing, and nothing is filled. */
+/* True if a free in the heap waits for nothing, and nothing is filled, which never changes once it serves. */
 static bool is_plain(const struct ms_heap *heap)
 {
     return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !ms_policy->poison_alloc &&

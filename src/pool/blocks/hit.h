@@ -20,17 +20,17 @@ struct ms_pool_wait;
  * happened. `me` is the calling thread, inside nothing of memshim's but this. */
 uint64_t ms_hit_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
                       const void *caller, uint16_t api);
-/** The same in a context and from a stack that are known. */
+/** As ms_hit_alloc, but in a context and from a stack that are known. */
 uint64_t ms_hit_alloc_in(struct ms_thread *me, uint64_t context, uint64_t bytes, ms_stack_id stack,
                          uint16_t api);
-/** What became of a free: nothing has happened; it is done; it is, and the pending list is to be looked
+/** The outcome of a free: nothing has happened; it is done; it is, and the pending list is to be looked
  * at. */
 enum ms_hit { MS_HIT_NONE, MS_HIT_DONE, MS_HIT_PENDING };
 enum ms_hit ms_hit_free(struct ms_thread *me, uint64_t address);
 /** Looks at the pending list behind a free that was a hit; inside a hook scope, and with nothing in between.
  * Whether the free has to wait, see ms_pool_wait_begin. */
 bool ms_hit_look(struct ms_fast_cache *fast, struct ms_pool_wait *wait_p);
-/** The same request was answered another way: what that used is at hand for the next, if it may be. */
+/** The request was answered another way: what that used is at hand for the next, if it may be. */
 void ms_hit_learn(struct ms_thread *me);
 
 #endif

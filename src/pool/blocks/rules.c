@@ -20,11 +20,11 @@ static uint64_t rules_less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* What is carved can neither go back nor be what it was, before all of it is free: so the device has to have
- * several times as much left, and what is left over must not be too much, by itself and with all that lies
- * free between blocks already. Pages that are most of all that is in use may leave over anything: a program
- * that tries out one size after the other would give back and ask for each. Of a stream arena's nothing has
- * to be whole. */
+/* A segment that is carved can neither go back nor be what it was, before all of it is free: so the device
+ * has to have several times as much left, and what is left over must not be too much, by itself and with all
+ * that lies free between blocks already. Pages that are most of all that is in use may leave over anything: a
+ * program that tries out one size after the other would give back and ask for each. Of a stream arena's
+ * nothing has to be whole. */
 static uint64_t may_carve(const struct ms_extents *extents, uint64_t bytes)
 {
     const struct ms_heap *heap = ms_heap_with(extents);

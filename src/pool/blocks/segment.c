@@ -94,8 +94,8 @@ static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *cons
     return done;
 }
 
-/* Whether the driver knows where the allocation begins and ends, as blocks' own ranges are answered by
- * that: looked at in the first one. */
+/* True if the driver knows where the allocation begins and ends, as blocks' own ranges are answered by that:
+ * looked at in the first one. */
 static bool context_is_known(struct ms_heap *heap, const struct ms_segment *segment)
 {
     struct ms_context_scope visit;
@@ -116,7 +116,7 @@ const struct ms_source ms_source_context = {.take = context_take,
                                             .is_quiet = ms_fence_over_at_once,
                                             .is_known = context_is_known};
 
-/* Where the vendor's free waits for all of the device (HIP). */
+/* The source where the vendor's free waits for all of the device (HIP). */
 const struct ms_source ms_source_device = {.take = context_take,
                                            .give = ms_wait_free,
                                            .give_aside = context_give_aside,
@@ -211,8 +211,9 @@ static void segment_refuse(struct ms_heap *heap, struct ms_segment *segment, con
     ms_pool_stand_down(heap->context, why);
 }
 
-/* What the pool relies on is looked at in what it is given: pages of 2 MiB always, which the page map needs;
- * the rest in the first allocation of a context. No call of the vendor's is made for it but a question. */
+/* The properties that the pool relies on are looked at in what it is given: pages of 2 MiB always, which the
+ * page map needs; the rest in the first allocation of a context. No call of the vendor's is made for it but a
+ * question. */
 static bool acceptable(struct ms_heap *heap, struct ms_segment *segment)
 {
     const char *why = NULL;

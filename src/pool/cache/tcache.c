@@ -333,7 +333,7 @@ static void empty_classes(struct ms_cache *cache, struct ms_tcache *tcache)
         empty(cache, tcache, &tcache->magazines[__builtin_ctzll(tcache->batches)]);
 }
 
-/* What another thread is only just putting there comes later. */
+/* Blocks that another thread is only just putting into its cache come later. */
 static void flush_each(struct ms_cache *cache, _Atomic uint32_t *tcaches,
                        void (*flush)(struct ms_cache *, struct ms_tcache *))
 {

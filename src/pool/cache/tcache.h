@@ -86,7 +86,8 @@ struct ms_slot *ms_tcache_refill(struct ms_cache *cache, struct ms_tcache *tcach
                                  const struct ms_request *request);
 /** Heap's lock held: a block without a class, out of what no thread cache has; or NULL. */
 struct ms_slot *ms_tcache_carve(struct ms_cache *cache, const struct ms_request *request);
-/** ... that need not be a segment of its own, of what was found to fit it (ms_extent_fit). */
+/** As ms_tcache_carve, for a block that need not be a segment of its own, of what was found to fit it
+ * (ms_extent_fit). */
 struct ms_slot *ms_tcache_carve_fit(struct ms_cache *cache, const struct ms_request *request,
                                     const struct ms_fit *fit);
 /** Thread cache locked: a block that was freed and may be handed out at once. */
@@ -94,9 +95,9 @@ void ms_tcache_put_ready(struct ms_cache *cache, struct ms_tcache *tcache, struc
 /** Everything that thread caches hold goes back to where it came from; what is not retired, into the heap's
  * limbo. */
 void ms_tcache_flush(struct ms_cache *cache);
-/** ... of blocks without a class, as far as it is over. */
+/** As ms_tcache_flush, but of blocks without a class alone, as far as their frees are over. */
 void ms_tcache_flush_runs(struct ms_cache *cache);
-/** Whether that may find something: more is over than when it was done last. */
+/** True if ms_tcache_flush_runs may find something: more is over than when it was done last. */
 static inline bool ms_tcache_may_flush_runs(const struct ms_cache *cache)
 {
     uint64_t done = ms_fence_done(cache->fence);

@@ -11,11 +11,12 @@
 #include "base/compiler.h"
 #include "vendor/context_scope.h"
 
-/** Whether a capture is open that began at the stream. `context` is the stream's, never 0; of a stream that
+/** True if a capture is open that began at the stream. `context` is the stream's, never 0; of a stream that
  * every thread has (0 to 2) the calling thread's is meant. Streams' lock held. */
 bool ms_capture_is_open(uint64_t stream, uint64_t context);
-/** ... is from now on, or is over. The lock under which fences are recorded in the context is held as well.
- * Without memory for it, one counts as open everywhere and for ever. */
+/** A capture that began at the stream is open from now on, or is over. The lock under which fences are
+ * recorded in the context is held as well. Without memory for it, one counts as open everywhere and for
+ * ever. */
 void ms_capture_set(uint64_t stream, uint64_t context, bool open);
 /** The context is gone, and its captures with it. Streams' lock held. */
 void ms_captures_context_died(uint64_t context);
@@ -23,7 +24,7 @@ void ms_captures_context_died(uint64_t context);
 void ms_captures_reset(void);
 
 bool ms_captures_in_slowly(uint64_t context);
-/** Whether a capture is open in the context; 0: in any. Under the lock of the context's fence that stays so;
+/** True if a capture is open in the context; 0: in any. Under the lock of the context's fence that stays so;
  * without it, it is what was so a moment ago. */
 static inline bool ms_captures_in(uint64_t context)
 {

@@ -106,7 +106,7 @@ static void drop_last(struct ms_fence_timeline *time)
     ms_fence_timeline_keep_event(time, event);
 }
 
-/* What the next one covers: not one of several. */
+/* A mark goes whose point the next one covers: not one of several that tell of a point together. */
 static void thin_out(struct ms_fence_timeline *time)
 {
     uint32_t i = time->count / 2;

@@ -66,7 +66,7 @@ static inline uint64_t ms_fence_timeline_number(const struct ms_fence_timeline *
 {
     return time->marks[(time->first + i) % time->room].number;
 }
-/** Whether the point is reached; looks at one event at most, again and again for so long. */
+/** True if the point is reached; looks at one event at most, again and again for `look_ns`. */
 bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point, uint64_t look_ns);
 /** Looks at events in their order until one is not done. Returns what the driver said last. */
 int ms_fence_timeline_look(struct ms_fence_timeline *time);

@@ -113,7 +113,7 @@ static void external_tell(const struct record *r, bool added)
     ms_figures_tell(&segment, added);
 }
 
-/* What a fence has seen by now is idle. No lock held. */
+/* Buffers that a fence has seen by now are idle. No lock held. */
 static void external_settle(int device)
 {
     for (uint32_t i = 0; i < atomic_load(&ms_external_count); i++) {
@@ -200,7 +200,7 @@ static struct record *external_make(const struct ms_external_request *request, i
         r->state = NONE;
     }
     ms_unlock(&lock);
-    /* What was expected is what was charged; what there is is what counts. */
+    /* The charge was for the bytes that were expected; the bytes that there are count. */
     ms_device_refund(request->device, made ? request->granted - r->bytes : request->granted);
     return made ? r : NULL;
 }
@@ -218,7 +218,7 @@ bool ms_external_make(const struct ms_external_request *request, struct ms_exter
     ms_device_grows(request->device, true);
     struct record *r = external_make(request, status_p);
     ms_gpu_describe(request->gpu, request->device, &about);
-    /* What the device could never hold is no reason to give anything back. */
+    /* A request that the device could never hold is no reason to give anything back. */
     while (!r && request->granted <= about.total_bytes && ms_room_make(request->device, true, &room))
         r = external_make(request, status_p);
     if (!r) {
@@ -285,7 +285,7 @@ static int external_device_of(const struct ms_gpu *gpu, uint64_t context, int ot
     return device >= 0 && current == context ? device : otherwise;
 }
 
-/* What is spent waits for its fence as all others do, and then leaves with the next trim. */
+/* A spent buffer waits for its fence as all others do, and then leaves with the next trim. */
 void ms_external_free_end(const struct ms_external_block *block, const struct ms_gpu *gpu, uint64_t context)
 {
     bool at_once = ms_policy->free_rule == MS_POOL_IMMEDIATE;

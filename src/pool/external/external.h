@@ -39,7 +39,7 @@ struct ms_external_block {
     uint32_t own; /* index */
 };
 
-/** Whether there is any: what else is asked here costs one load otherwise. */
+/** The number of records of buffers: while it is 0, whatever else is asked here costs one load. */
 extern _Atomic uint32_t ms_external_count;
 static inline bool ms_external_any(void)
 {
@@ -54,7 +54,7 @@ bool ms_external_take(const struct ms_external_request *request, struct ms_exter
 enum { MS_EXTERNAL_LIMIT = -1 };
 bool ms_external_make(const struct ms_external_request *request, struct ms_external_block *block_p,
                       int *status_p);
-/** What the record wants back, before the program knows the address. */
+/** Sets the record id that the record wants back, before the program knows the address. */
 void ms_external_set_record_id(const struct ms_external_block *block, uint32_t record_id);
 
 /** First half of a free. PASSED if the address lies in none; REFUSED if it is not the beginning of a live

@@ -11,7 +11,7 @@
 
 struct ms_gpu;
 
-/** What must be equal for one to stand for another. */
+/** The properties that must be equal for one recycled handle to stand for another. */
 struct ms_recycled_key {
     const struct ms_gpu *gpu; /* whose it is */
     uint64_t what;            /* the properties that it was asked for with, packed */
@@ -33,7 +33,7 @@ bool ms_recycled_put(const struct ms_recycled *whole);
 bool ms_recycled_take(const struct ms_recycled_key *key, struct ms_recycled *whole_p);
 /** Of a device, the one that was put first. */
 bool ms_recycled_evict(int device, struct ms_recycled *whole_p);
-/** Whether the thing waits here: to the program it is gone. */
+/** True if the thing waits here: to the program it is gone. */
 bool ms_recycled_has(uint64_t thing);
 /** Bytes of a device that wait. */
 uint64_t ms_recycled_bytes(int device);

@@ -41,7 +41,7 @@ int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto)
     return status;
 }
 
-/* What tells that everything is over that was issued up to now. */
+/* The mark that tells that everything is over that was issued up to now. */
 static int fence_mark(struct ms_heap *heap, uint64_t upto)
 {
     return ms_fence_by_streams(heap) ? ms_fence_mark_streams(heap, upto) : ms_fence_mark(heap, NULL, upto);
@@ -69,7 +69,7 @@ bool ms_fence_close(struct ms_heap *heap)
 {
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
-    /* What an event that is under way covers already needs no other. */
+    /* Frees that are covered by an event under way already need no other. */
     bool closed = ms_fence_freed(&heap->fence) <= ms_fence_timeline_covered(&fence->time) ||
                   ms_fence_close_locked(heap, NULL);
     ms_unlock(&fence->lock);
@@ -87,8 +87,8 @@ bool ms_fence_poll(struct ms_heap *heap)
     return moved;
 }
 
-/* Where there is no event over the context and a free of the vendor's waits for all of it: whether it would
- * find no work, as far as streams are known. Nothing of it is kept. Fence's lock held. */
+/* True if a free of the vendor's would find no work, as far as streams are known, where there is no event
+ * over the context and such a free waits for all of it. Nothing of it is kept. Fence's lock held. */
 static bool streams_idle(struct ms_heap *heap)
 {
     const struct ms_gpu *gpu = heap->gpu;

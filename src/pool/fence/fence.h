@@ -9,7 +9,7 @@
 
 struct ms_heap;
 
-/** Whether something was freed that no event covers yet, or that events have not retired yet. */
+/** True if something was freed that no event covers yet, or that events have not retired yet. */
 bool ms_fence_pending(struct ms_heap *heap);
 /** Closes the epoch, if it tags anything. False if it cannot be now. No lock of ours held. */
 bool ms_fence_close(struct ms_heap *heap);
@@ -18,14 +18,15 @@ bool ms_fence_close(struct ms_heap *heap);
 bool ms_fence_close_locked(struct ms_heap *heap, int *status_p);
 /** Looks at the events. Returns whether `done` has moved. */
 bool ms_fence_poll(struct ms_heap *heap);
-/** The same, fence's lock held. Returns what the driver said last: CUDA_SUCCESS if nothing is under way. */
+/** As ms_fence_poll, but with the fence's lock held. Returns what the driver said last: CUDA_SUCCESS if
+ * nothing is under way. */
 int ms_fence_look_locked(struct ms_heap *heap);
-/** Whether what is vacant can go back now (source.h). No lock held. */
+/** True if what is vacant can go back now (source.h). No lock held. */
 bool ms_fence_quiet(struct ms_heap *heap);
 /** Of a context: whether nothing is going on there, so that a fresh event over it is done at once, or within
  * `ns`. */
 bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns);
-/** ... or, where it has no such event, as far as streams are known. */
+/** As ms_fence_over_at_once, where the context has no such event: as far as streams are known. */
 bool ms_fence_device_idle(struct ms_heap *heap, uint64_t ns);
 void ms_fence_retired(struct ms_heap *heap, uint64_t epoch);
 /** For memory that is no heap's (external.c): the epoch of the context in which something is freed now, 0

@@ -93,7 +93,7 @@ bool ms_pending_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes)
            is_too_much(pending) || is_short(heap, gathered);
 }
 
-/* Whether what has gathered is worth an event. */
+/* True if what has gathered is worth an event. */
 static bool should_close(struct ms_heap *heap, uint64_t gathered)
 {
     struct ms_pending *pending = &heap->pending_sums;

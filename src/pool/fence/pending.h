@@ -15,11 +15,11 @@ struct ms_heap;
  * what was freed before its end. */
 enum { MS_PENDING_ENDS = 4096 };
 
-/** What went into the pending list, as sums that only grow; a difference of two is what is there. */
+/** Sums of what went into the pending list, which only grow; a difference of two is what is there. */
 struct ms_pending {
     _Atomic uint64_t freed_bytes;   /* all */
-    _Atomic uint64_t covered_bytes; /* ... before the newest epoch that has an event */
-    _Atomic uint64_t over_bytes;    /* ... that came out again */
+    _Atomic uint64_t covered_bytes; /* freed before the newest epoch that has an event */
+    _Atomic uint64_t over_bytes;    /* freed, and out of the pending list again */
     _Atomic uint64_t bound_bytes;   /* as it was when last looked at */
     _Atomic uint64_t look_bytes;    /* so much beyond `covered_bytes` before it is looked at again */
     _Atomic uint64_t joined_first,
@@ -37,7 +37,7 @@ uint64_t ms_pending_next_epoch(struct ms_heap *heap);
 /** An event was recorded behind `epoch`; it is done, and so is what was freed in it. Fence's lock held. */
 void ms_pending_covered(struct ms_heap *heap, uint64_t epoch);
 void ms_pending_retired(struct ms_heap *heap, uint64_t epoch);
-/** What was freed up to the end of an epoch; 0 where that is forgotten. */
+/** The bytes that were freed up to the end of an epoch; 0 where that is forgotten. */
 uint64_t ms_pending_freed_by(const struct ms_heap *heap, uint64_t epoch);
 /** `bytes` more were freed, the latest of them in a block of `granted`. Whether it is to be looked at. */
 bool ms_pending_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
@@ -45,8 +45,8 @@ bool ms_pending_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
  * is issued later does not hold it. Whether there is more than the bound allows, as far as that is known
  * without asking the vendor. No lock of ours held. */
 bool ms_pending_look(struct ms_heap *heap);
-/** What was freed and no event covers, and what is pending at all: not less than there is, but for what
- * thread caches have not weighed. */
+/** The bytes that were freed and no event covers, and the bytes that are pending at all: not less than there
+ * is, but for what thread caches have not weighed. */
 static inline uint64_t ms_pending_gathered(const struct ms_pending *pending)
 {
     uint64_t covered = atomic_load_explicit(&pending->covered_bytes, memory_order_relaxed);

@@ -17,7 +17,7 @@ struct ms_segment;
  * event over the context and a wait for the device would both destroy. */
 int ms_wait_for_work(struct ms_heap *heap, bool *waited_p);
 
-/** Whether the program may free here at all, as the vendor's free would tell: not in a host function of a
+/** True if the program may free here at all, as the vendor's free would tell: not in a host function of a
  * stream, where nothing may be waited for, since it may be what the device waits for. Frees nothing. No lock
  * held. */
 bool ms_wait_is_permitted(const struct ms_heap *heap);

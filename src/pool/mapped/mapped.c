@@ -197,7 +197,7 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     ms_unlock(&heap->lock);
     bool quiet = movable && ms_fence_quiet(heap);
     ms_lock(&heap->lock);
-    /* What would be moved, were the device idle, is used where it lies. */
+    /* Memory that would be moved, were the device idle, is used where it lies. */
     struct ms_slot *slot = mapped_take(heap, request, movable && !quiet);
     if (slot) {
         ms_unlock(&heap->lock);

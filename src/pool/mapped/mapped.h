@@ -28,7 +28,7 @@ struct ms_backing_page {
     bool captured; /* where a handle begins: a graph may know what it is mapped to */
 };
 
-/** What the observer knows as one segment: mapped pages without a hole between them. */
+/** A byte range that the observer knows as one segment: mapped pages without a hole between them. */
 struct ms_byte_range {
     uint64_t address, bytes;
 };
@@ -55,7 +55,7 @@ struct ms_backing {
     bool telling, changed;
 };
 
-/** What a growth takes apart and puts together: held runs. */
+/** The held runs that a growth takes apart and puts together. */
 enum { MS_SOURCES = 128 };
 struct ms_growth {
     struct ms_extent *region;         /* was a hole; gets handles */
@@ -100,14 +100,14 @@ static inline bool ms_handles_next(struct ms_handles *h)
     return true;
 }
 
-/** Where the handle begins that is mapped at `address`. */
+/** The address where the handle begins that is mapped at `address`. */
 static inline uint64_t ms_handle_begin(const struct ms_backing *b, uint64_t address)
 {
     const struct ms_backing_page *page = ms_backing_page(b, address);
     return b->address + (uint64_t)(page - page->back - b->pages) * b->page_bytes;
 }
 
-/** ... and where it ends. */
+/** The address where the handle ends that is mapped at `address`. */
 static inline uint64_t ms_handle_end(const struct ms_backing *b, uint64_t address)
 {
     uint64_t begin = ms_handle_begin(b, address);
@@ -128,13 +128,13 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes);
 /** Handles behind which nothing lies go back to the vendor, of `bytes` together, rather more than less. The
  * context must be quiet. Returns the bytes. No lock held. */
 uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes);
-/** Whether a free extent is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
+/** True if a free extent is where blocks of `bytes` are to lie. Heap's lock held, as for the next five. */
 bool ms_backing_suits(const struct ms_extent *extent, uint64_t bytes);
 /** In pages in which nothing lies and that may be unmapped; and how many of them may go back to the
  * vendor. */
 uint64_t ms_backing_movable_bytes(const struct ms_heap *heap);
 uint64_t ms_backing_free_bytes(const struct ms_heap *heap);
-/** Whether the device has plenty left beside `bytes` more. */
+/** True if the device has plenty left beside `bytes` more. */
 bool ms_backing_has_plenty(const struct ms_heap *heap, uint64_t bytes);
 /** In pages without anything that is live, pending or pinned; for figures. */
 uint64_t ms_backing_unused_bytes(const struct ms_heap *heap);
@@ -150,11 +150,13 @@ void ms_backing_retire(struct ms_heap *heap);
 /** Holds handles behind which nothing lies, as many as `growth` has room for and at most `count` pages of
  * them. */
 void ms_pages_collect(struct ms_heap *heap, struct ms_growth *growth, uint64_t count);
-/** ... and one of at least `least` pages and at most `most`, the shortest such one. */
+/** Holds one handle behind which nothing lies, of at least `least` pages and at most `most`, the shortest
+ * such one. */
 void ms_pages_collect_one(struct ms_heap *heap, struct ms_growth *growth, uint64_t least, uint64_t most);
 /** A held run becomes a hole. */
 void ms_pages_make_hole(struct ms_backing *b, struct ms_extent *extent);
-/** Where `bytes` fit with the fewest pages more: holds what it takes. False if there are no addresses. */
+/** Plans the place where `bytes` fit with the fewest pages more: holds what it takes. False if there are no
+ * addresses. */
 bool ms_pages_plan(struct ms_heap *heap, uint64_t bytes, uint64_t align, struct ms_growth *growth);
 /** Held runs become what they are now. */
 void ms_pages_settle(struct ms_heap *heap, struct ms_growth *growth, bool filled);

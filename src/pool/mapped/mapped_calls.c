@@ -244,7 +244,7 @@ static int map(struct ms_heap *heap, struct ms_growth *growth, uint64_t *mapped_
     return status;
 }
 
-/* What another life has left in these pages is nobody's. */
+/* Handles that another life has left in these pages are nobody's. */
 static void clear(const struct ms_heap *heap, const struct ms_growth *growth)
 {
     for (uint64_t i = 0; i < region_count(heap, growth); i++)

@@ -33,7 +33,7 @@ bool ms_backing_suits(const struct ms_extent *extent, uint64_t bytes)
     return ms_extent_address(extent) >= b->border || ms_extent_bytes(extent) < b->page_bytes;
 }
 
-/* Whether the handle that begins at `at` lies in the extent as a whole, and may be unmapped. */
+/* True if the handle that begins at `at` lies in the extent as a whole, and may be unmapped. */
 static bool may_leave(const struct ms_backing *b, const struct ms_extent *extent, uint64_t at)
 {
     return at < run_end(extent) && ms_handle_end(b, at) <= run_end(extent) &&
@@ -180,7 +180,7 @@ struct place {
     uint64_t end;          /* of the block */
 };
 
-/* What it takes to put the block into this hole, on this side of the border. */
+/* Finds out what it takes to put the block into this hole, on this side of the border. */
 static bool weigh(const struct ms_backing *b, struct ms_extent *hole, uint64_t bytes, uint64_t align,
                   struct place *p)
 {

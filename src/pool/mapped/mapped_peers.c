@@ -43,7 +43,8 @@ static bool handle_at(struct ms_heap *heap, uint64_t at, uint64_t *end_p)
     return mapped;
 }
 
-/* What is unmapped meanwhile is another's affair: then handle by handle, and what fails is nobody's. */
+/* Pages that are unmapped meanwhile are another thread's affair: then access is set handle by handle, and a
+ * failure at a handle that has gone does not count. */
 static void mapped_peers_set(struct ms_heap *heap, struct ms_byte_range range, const CUmemAccessDesc *desc)
 {
     if (heap->gpu->set_access(range.address, range.bytes, desc, 1) == CUDA_SUCCESS)

@@ -41,7 +41,7 @@ static uint64_t used_of(const struct ms_mempool *pool)
     return atomic_load_explicit(&pool->used, memory_order_relaxed);
 }
 
-/* What may stay on the device. */
+/* The bytes that may stay on the device. */
 static uint64_t allowance(int device)
 {
     struct ms_pool_figures buffers = {0};

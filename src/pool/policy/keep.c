@@ -115,7 +115,8 @@ uint64_t ms_keep_give_back(struct ms_heap *heap, uint64_t bytes, bool quiet_know
     return keep_give_back(heap, bytes, true);
 }
 
-/* ... and where it is not quiet, asynchronously, if the vendor can do that. */
+/* Vacant segments go back to the vendor; where the context is not quiet, asynchronously, if the vendor can do
+ * that. */
 static uint64_t give_back_anyhow(struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t given = ms_keep_give_back(heap, bytes, false);
@@ -163,10 +164,10 @@ static struct standing standing_of(int device)
     return s;
 }
 
-/* What should go back before the vendor is asked: as much as would be reserved beyond what the program has
- * then, or had at most, with a share of that for what lies free between blocks. For a chunk it is what was
- * ever reserved instead: chunks that go back for smaller ones leave a full device in pieces that are too
- * short for blocks of a middling size. No more may be vacant than what is live and MEMSHIM_KEEP; of other
+/* The bytes that should go back before the vendor is asked: as much as would be reserved beyond what the
+ * program has then, or had at most, with a share of that for what lies free between blocks. For a chunk it is
+ * what was ever reserved instead: chunks that go back for smaller ones leave a full device in pieces that are
+ * too short for blocks of a middling size. No more may be vacant than what is live and MEMSHIM_KEEP; of other
  * libraries' buffers, which are asked for by their size, as much as that stays. */
 static uint64_t over_for(int device, const struct standing *s, bool chunk)
 {
@@ -202,7 +203,7 @@ static uint64_t give_back_on(int device, const struct ms_heap *own, uint64_t byt
     return given;
 }
 
-/* What is free by now lies in segments, as far as nobody has to be waited for. */
+/* Memory that is free by now goes into its segments, as far as nobody has to be waited for. */
 static void keep_gather(struct ms_heap *heap)
 {
     ms_fence_close(heap);
@@ -222,8 +223,9 @@ static void gather_on(int device, const struct ms_heap *waited_for)
     }
 }
 
-/* What other threads have just freed is over in a moment, where the device has nothing to do; and what they
- * give back is the vendor's soon, which would give other memory until then. False if nothing comes of it. */
+/* Blocks that other threads have just freed are over in a moment, where the device has nothing to do; and
+ * what they give back is the vendor's soon, which would give other memory until then. False if nothing comes
+ * of it. */
 static bool wait_for_others(int device, struct ms_heap *own, uint64_t since)
 {
     uint64_t ended = ms_driver_frees_ended(device), waited = ms_clock_ns() - since;
@@ -262,7 +264,8 @@ static void keep_make_room(int device, struct ms_heap *own, bool chunk)
 
 /* --- learning --- */
 
-/* What a wait gave back and is asked for again was worth keeping: as much as is reserved again. */
+/* Memory that a wait gave back and that is asked for again was worth keeping: as much as is reserved
+ * again. */
 static void keep_learn(int device)
 {
     struct ms_device *d = &ms_devices[device];
@@ -310,7 +313,8 @@ static bool was_alone(struct ms_heap *heap)
     return alone;
 }
 
-/* What may stay reserved, as a loop has asked for it again and again; 0: MEMSHIM_KEEP alone counts. */
+/* The bytes that may stay reserved, as a loop has asked for them again and again; 0: MEMSHIM_KEEP alone
+ * counts. */
 static uint64_t learned(struct ms_heap *heap)
 {
     struct ms_device *d = &ms_devices[heap->device];

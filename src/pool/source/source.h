@@ -13,7 +13,8 @@
 struct ms_heap;
 struct ms_segment;
 
-/** What was given: a whole number of pages, and what of the vendor's has to go back for them. */
+/** Memory that was given: a whole number of pages, and the allocation of the vendor's that has to go back for
+ * them. */
 struct ms_given {
     uint64_t address, base, base_bytes;
 };
@@ -24,9 +25,9 @@ struct ms_source {
     int (*give)(struct ms_heap *heap, const struct ms_segment *segment);
     /** How many, from the first on, went where nobody waits for them. NULL: none ever. */
     uint32_t (*give_aside)(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
-    /** Whether what is vacant can go back now. Looks again, with naps, for `ns`. */
+    /** True if what is vacant can go back now. Looks again, with naps, for `ns`. */
     bool (*is_quiet)(struct ms_heap *heap, uint64_t ns);
-    /** Whether the vendor answers for what it gave as the pool relies on. NULL: it does. */
+    /** True if the vendor answers for what it gave as the pool relies on. NULL: it does. */
     bool (*is_known)(struct ms_heap *heap, const struct ms_segment *segment);
     /** Blocks are packed by 512 bytes, and nothing has to be an allocation of its own. */
     bool packed;

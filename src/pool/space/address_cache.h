@@ -87,7 +87,7 @@ static MS_INLINE void ms_address_cache_note(uint64_t address, const struct ms_sl
     else
         ms_address_cache_note_somewhere(table, hash, slot, record_id);
 }
-/** What ms_address_cache_find has found. */
+/** Drops the entry that ms_address_cache_find has found. */
 static inline void ms_address_cache_drop(struct ms_address_cache_set *set, unsigned way)
 {
     atomic_store_explicit(&set->entries[way], 0, memory_order_relaxed);

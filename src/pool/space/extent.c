@@ -131,8 +131,8 @@ struct ms_extent *ms_extent_cut(struct ms_extent *extent, uint64_t bytes)
     return rest;
 }
 
-/* What has to be aligned goes to the front of a free extent, small blocks to its end, so that the room for
- * large ones stays whole. */
+/* Blocks that have to be aligned go to the front of a free extent, small blocks to its end, so that the room
+ * for large ones stays whole. */
 static uint64_t gap_in(const struct ms_extent *extent, uint64_t bytes, uint64_t align)
 {
     if (bytes < MS_PAGE_BYTES)

@@ -16,7 +16,7 @@ struct ms_extents;
 
 /** Asked under the same lock; none calls the vendor. Of an extent: only of one in a range (records.h). */
 struct ms_extent_rules {
-    /** Whether a block of `bytes` may be taken of the free extent. */
+    /** True if a block of `bytes` may be taken of the free extent. */
     bool (*suits)(const struct ms_extent *extent, uint64_t bytes);
     /** The extent is a block from now on. */
     void (*used)(struct ms_extent *extent);
@@ -46,7 +46,7 @@ struct ms_extents {
     uint32_t span_count[MS_CLASSES];
 };
 
-/** What a request comes to. */
+/** A request, and the size, alignment and class that it comes to. */
 struct ms_request {
     uint64_t requested, granted;
     uint64_t align;       /* of an extent of its own */
@@ -62,8 +62,8 @@ uint32_t ms_slab_take(struct ms_extents *extents, uint32_t class_index, struct m
 void ms_slab_put(struct ms_extents *extents, struct ms_slot *slot);
 
 /* extent.c */
-/** What an extent would be taken of, a free extent or what is vacant, and how long that is; all 0 without
- * either. It holds until the lock is let go. */
+/** The place that an extent would be taken of, a free extent or what is vacant, and how long that is; all 0
+ * without either. It holds until the lock is let go. */
 struct ms_fit {
     struct ms_extent *extent;
     struct ms_segment *vacant;
@@ -75,9 +75,10 @@ struct ms_extent *ms_extent_take_fit(struct ms_extents *extents, const struct ms
 /** A used extent of `bytes` (a multiple of 512, at least a unit), at a multiple of `align`, from a chunk or
  * from what is vacant and may be carved; NULL if neither has room. */
 struct ms_extent *ms_extent_take(struct ms_extents *extents, uint64_t bytes, uint64_t align);
-/** ... the slot of a request's. */
+/** The slot of an extent that is taken as by ms_extent_take, for the request. */
 struct ms_slot *ms_extent_take_for(struct ms_extents *extents, const struct ms_request *request);
-/** ... of what is free in [begin, end) of a chunk, from the first byte that is; NULL if there is no room. */
+/** As ms_extent_take, but of what is free in [begin, end) of a chunk, from the first byte that is; NULL if
+ * there is no room. */
 struct ms_extent *ms_extent_take_within(struct ms_extents *extents, struct ms_segment *segment,
                                         uint64_t begin, uint64_t end, uint64_t bytes);
 /** Back to its chunk; a chunk that has become empty is vacant. */
@@ -100,7 +101,7 @@ struct ms_extent *ms_extent_at(const struct ms_segment *segment, uint64_t addres
  * stays free. Longer than that, or NULL, without memory for tables. */
 struct ms_extent *ms_extent_hold(struct ms_extents *extents, struct ms_extent *extent, uint64_t begin,
                                  uint64_t bytes);
-/** ... and it is free again, together with what is free beside it. */
+/** A held extent is free again, together with what is free beside it. */
 void ms_extent_merge(struct ms_extents *extents, struct ms_extent *extent);
 /** A new run behind `run`, which keeps its first `bytes`; both in no bin. NULL without memory for tables. */
 struct ms_extent *ms_extent_cut(struct ms_extent *extent, uint64_t bytes);
@@ -115,7 +116,7 @@ struct ms_slot *ms_dedicated_take(struct ms_extents *extents, uint64_t bytes);
 /** A large block that need not be a whole segment; `fit`: as ms_extent_fit says. */
 struct ms_slot *ms_large_take(struct ms_extents *extents, const struct ms_fit *fit,
                               const struct ms_request *request);
-/** ... of this very segment, which is vacant. */
+/** A block that is this very segment, which is vacant. */
 struct ms_slot *ms_dedicated_open(struct ms_extents *extents, struct ms_segment *segment);
 void ms_dedicated_put(struct ms_extents *extents, struct ms_extent *extent);
 

@@ -36,7 +36,7 @@ static inline struct ms_segment *ms_page_segment(uint64_t address)
 
 /** False if the system has no memory for it; then nothing changed. */
 bool ms_page_set(uint64_t address, uint64_t bytes, struct ms_segment *segment);
-/** Where the entries are still this segment's: when a context has ended, another may have its addresses
+/** Clears the entries that are still this segment's: when a context has ended, another may have its addresses
  * already. */
 void ms_page_clear(uint64_t address, uint64_t bytes, struct ms_segment *segment);
 

@@ -51,7 +51,7 @@ struct ms_slot {
     _Atomic uint32_t record_id;
 };
 
-/** What an extent of a range is that no memory of the heap's lies in: see mapped.h. */
+/** The state of an extent of a range that no memory of the heap's lies in: see mapped.h. */
 enum ms_vacuum {
     MS_VACUUM_NONE,
     MS_VACUUM_HOLE,
@@ -120,7 +120,7 @@ static inline struct ms_heap *ms_segment_heap(const struct ms_segment *segment)
     return __atomic_load_n(&segment->heap, __ATOMIC_ACQUIRE);
 }
 
-/** Whether the address lies in it, as far as that can be said without a lock. */
+/** True if the address lies in the segment, as far as that can be said without a lock. */
 static inline bool ms_segment_covers(const struct ms_segment *segment, uint64_t address)
 {
     return address - __atomic_load_n(&segment->address, __ATOMIC_RELAXED) <

@@ -15,7 +15,7 @@
 
 enum { BATCH = 64, ORDERS = 40, SMALLEST_ORDER = 6 };
 
-/* What lies before an array. */
+/* The head that lies before an array. */
 struct array {
     struct array *next;
 } MS_CACHELINE;
@@ -82,7 +82,7 @@ static uint32_t order_of(uint64_t bytes)
     return order;
 }
 
-/* What lies before an array beside that. */
+/* The bytes that lie before an array beside its head. */
 static uint64_t front_of(enum ms_array_kind kind, uint32_t order)
 {
     return kind == MS_ARRAY_UNITS ? ms_units_front((uint64_t)1 << order) : 0;

@@ -57,7 +57,7 @@ static inline void ms_units_clear(const struct ms_extent *extent)
     atomic_store_explicit(&units[unit], NULL, memory_order_release);
 }
 
-/** What begins in the unit or last before it; NULL: nothing. No lock. */
+/** The extent that begins in the unit or last before it; NULL: none. No lock. */
 static inline struct ms_extent *ms_units_last(ms_unit *units, uint64_t unit)
 {
     uint64_t here = UINT64_MAX >> (MS_UNITS_OF_WORD - 1 - unit % MS_UNITS_OF_WORD), bits;

@@ -22,8 +22,8 @@ bool ms_stream_arena_is_idle(struct ms_stream_arena *arena)
     return done;
 }
 
-/* What graphs may know stays as long as any graph, but not where memory is short, nor behind the end of the
- * program's pool: what is free there the driver would have unmapped as well. */
+/* Memory that graphs may know stays as long as any graph, but not where memory is short, nor behind the end
+ * of the program's pool: what is free there the driver would have unmapped as well. */
 static void forget_captured(struct ms_mempool *pool)
 {
     struct ms_stream_arena *arena = ms_mempool_arenas(pool);
@@ -31,7 +31,8 @@ static void forget_captured(struct ms_mempool *pool)
         ms_captured_forget(arena->heap);
 }
 
-/* What is vacant, the largest first, linked by `leaving_next`; from here on no request finds it. */
+/* Vacant segments, taken out the largest first, linked by `leaving_next`; from here on no request finds
+ * them. */
 static struct ms_segment *detach(struct ms_heap *heap, uint64_t bytes)
 {
     struct ms_segment *all = NULL;
@@ -109,8 +110,8 @@ uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes)
     return given;
 }
 
-/* What goes back stays with the driver's pool until that is told: not every allocation of the driver's takes
- * it from there. */
+/* Memory that goes back stays with the driver's pool until the pool is told to let it go: not every
+ * allocation of the driver's takes it from there. */
 uint64_t ms_stream_trim(int device)
 {
     struct ms_mempool *pool;
@@ -142,9 +143,9 @@ uint64_t ms_stream_reclaimable(int device)
     return bytes;
 }
 
-/* What is held beyond what is in use, the pool's own threshold and what others leave of MEMSHIM_KEEP; of a
- * pool that was destroyed, what came home since its last block was freed. `left_p` is UINT64_MAX until it was
- * asked for, and less by what stays here. */
+/* Memory goes back that is held beyond what is in use, the pool's own threshold and what others leave of
+ * MEMSHIM_KEEP; of a pool that was destroyed, what came home since its last block was freed. `left_p` is
+ * UINT64_MAX until it was asked for, and less by what stays here. */
 static void arena_give_settle(struct ms_mempool *pool, uint64_t *left_p)
 {
     struct ms_stream_arena *arena = ms_mempool_arenas(pool);

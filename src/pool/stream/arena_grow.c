@@ -127,8 +127,8 @@ static uint64_t wanted(const struct ms_stream_arena *arena, const struct ms_requ
     return more > least ? more : least;
 }
 
-/* What should go back before `bytes` more are asked for. What was held once already costs the program nothing
- * that it did not have before. */
+/* The bytes that should go back before `bytes` more are asked for. Memory that was held once already costs
+ * the program nothing that it did not have before. */
 static uint64_t over(const struct ms_mempool *pool, uint64_t bytes, uint64_t keep)
 {
     uint64_t held = atomic_load_explicit(&pool->held, memory_order_relaxed) + bytes,

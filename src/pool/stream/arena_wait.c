@@ -17,7 +17,7 @@
 
 enum { PIECES = 512, TRIES = 8, PLACES = 64 };
 
-/** What lies here was freed at this point; `exact`: its mark was recorded right there. */
+/** A piece of memory that was freed at this point; `exact`: its mark was recorded right there. */
 struct piece {
     uint64_t begin, end, point;
     bool exact;
@@ -296,7 +296,7 @@ static struct ms_slot *behind_others(struct ms_stream_arena *arena, const struct
     return slot ? slot : ms_cross_free_take(arena, request, UINT64_MAX, true);
 }
 
-/* Where memshim itself takes no more (MEMSHIM_LIMIT), the driver has memory for which nobody waits. */
+/* If memshim itself takes no more (MEMSHIM_LIMIT), the driver has memory for which nobody waits. */
 struct ms_slot *ms_wait_take(struct ms_stream_arena *arena, const struct ms_request *request)
 {
     const struct ms_mempool *pool = arena->pool;

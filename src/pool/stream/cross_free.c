@@ -73,7 +73,8 @@ static void unlink_batch(struct ms_cross_batch *batch)
 
 /* --- marks --------------------------------------------------------------------------------------------- */
 
-/* Where the stream itself cannot be reached; such an event would destroy an open capture. */
+/* An event over the context marks a stream that cannot be reached itself; it would destroy an open
+ * capture. */
 static bool mark_over_context(struct ms_stream *stream)
 {
     return !ms_captures_may_be_open() &&
@@ -114,7 +115,7 @@ static void bring_home(struct ms_slot *slot)
     ms_tcache_unlock(tcache);
 }
 
-/* The same for one that is wanted at once: it is nobody's, and in no batch. */
+/* As bring_home, but for a block that is wanted at once: it is nobody's, and in no batch. */
 static void take_home(struct ms_slot *slot)
 {
     struct ms_tcache *tcache = ms_tcache_lock(&slot->extent->segment->heap->cache);
@@ -245,7 +246,7 @@ void ms_cross_free_stream_died(struct ms_stream *stream)
     finish_reached(stream);
 }
 
-/* What the stream has freed so far is over when all that it has now is. */
+/* Frees in the stream so far are over when all work that it has now is. */
 static bool cross_free_settle(struct ms_stream *stream)
 {
     ms_fence_timeline_look(&stream->time);

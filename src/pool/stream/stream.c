@@ -42,7 +42,8 @@ uint64_t ms_stream_context(const struct ms_stream *stream)
     return atomic_load_explicit(&stream->time.context, memory_order_relaxed);
 }
 
-/* What has no handle of its own means another stream in each context, and another context may be current. */
+/* A handle that all contexts have in common means another stream in each, and another context may be
+ * current. */
 static MS_NOINLINE bool captures_at_home(const struct ms_stream *stream)
 {
     CUstream handle = ms_stream_handle(stream);
@@ -141,7 +142,8 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
     return stream;
 }
 
-/* What the driver says of it; false if it knows no such stream, or it captures and may not be asked. */
+/* Asks the driver for the stream's id and context; false if it knows no such stream, or it captures and may
+ * not be asked. */
 static bool stream_ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
                        uint64_t *context_p)
 {
@@ -158,7 +160,7 @@ static bool stream_ask(const struct ms_gpu *gpu, uint64_t context, uint64_t hand
     return true;
 }
 
-/* Where it has ended, nobody asks how far it got, and its record may be another's. */
+/* If the stream has ended, nobody asks how far it got, and its record may be another's. */
 void ms_stream_left(struct ms_stream *stream)
 {
     if (!stream->batches && !stream->returning &&

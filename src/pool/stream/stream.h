@@ -22,24 +22,25 @@ struct ms_stream;
 struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle);
 uint64_t ms_stream_context(const struct ms_stream *stream);
 int ms_stream_device(const struct ms_stream *stream);
-/** Whether its calls belong into a graph just now, or are forbidden: then the driver has to be asked. */
+/** True if the stream's calls belong into a graph just now, or are forbidden: then the driver has to be
+ * asked. */
 bool ms_stream_captures(const struct ms_stream *stream);
 
-/** Whether the address lies in memory that was taken for a stream. */
+/** True if the address lies in memory that was taken for a stream. */
 bool ms_stream_owns(uint64_t address);
 /** Memory of a pool that the stream may use at once. PASSED where the pool is not served, and where it has no
  * memory: the vendor answers as it stands. REFUSED, for want of memory, where MEMSHIM_LIMIT does not leave
  * it. */
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t pool, uint64_t bytes,
                                      struct ms_pool_block *block_p);
-/** ... only what is at hand: from a magazine of the stream's, without the vendor. */
+/** As ms_stream_alloc, but only what is at hand: from a magazine of the stream's, without the vendor. */
 bool ms_stream_hit(struct ms_stream *stream, uint64_t pool, uint64_t bytes, struct ms_pool_block *block_p);
 /** First half of a free, of a live block that is `ordered` and of which nothing else has to be known. */
 bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p);
 /** Second half of a free, of a block that is `ordered`, in stream order. */
 void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream);
-/** ... on a stream that ms_stream_of does not know, but the driver does. False if no event could be recorded
- * there; then the block stays as it is, for ever. */
+/** As ms_stream_free_end, on a stream that the driver knows and ms_stream_of does not. False if no event
+ * could be recorded there; then the block stays as it is, for ever. */
 bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_block *block, uint64_t handle);
 
 /** The program made one in this context. No lock held. */
@@ -54,7 +55,7 @@ void ms_stream_context_died(uint64_t context);
 void ms_stream_at_sync(const struct ms_gpu *gpu, int device);
 /** Memory is short: gives back what no stream uses, of all pools on the device. Returns the bytes. */
 uint64_t ms_stream_trim(int device);
-/** What that would be, or more. */
+/** The bytes that ms_stream_trim would give back, or more. */
 uint64_t ms_stream_reclaimable(int device);
 
 /* --- pools ------------------------------------------------------------------------------------------- */
@@ -75,7 +76,7 @@ void ms_mempool_made(const struct ms_gpu *gpu, uint64_t pool, int device, bool p
 struct ms_mempool;
 struct ms_mempool *ms_mempool_ending(uint64_t pool);
 void ms_mempool_ended(struct ms_mempool *ending, uint64_t pool, bool gone);
-/** ... with a most that it may hold. */
+/** The pool was made with a most that it may hold. */
 void ms_mempool_bounded(uint64_t pool);
 void ms_mempool_set(uint64_t pool, enum ms_mempool_rule rule, uint64_t value);
 /** Another pool became the current one of its device, or may have. */
@@ -86,7 +87,7 @@ void ms_mempool_trim(uint64_t pool);
 /** An allocation was made in the pool, or in the device's current one (MS_MEMPOOL_CURRENT): it is among those
  * that are asked about. */
 void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t pool);
-/** What the driver's pools of a device have, as far as they were seen and are there: sums over them. */
+/** Sums over the driver's pools of a device that were seen and are there. */
 struct ms_mempool_sums {
     uint64_t idle; /* reserved, and not used as the driver says, which counts what is being freed as used */
     uint64_t used;
@@ -95,7 +96,7 @@ struct ms_mempool_sums {
 /** Asks the driver; no lock held. */
 struct ms_mempool_sums ms_mempool_sums_of(int device);
 
-/** What is in use of a pool: for attributes. False if it is not served. */
+/** The bytes of a pool that are in use: for attributes. False if it is not served. */
 struct ms_mempool_use {
     uint64_t held;       /* of what the driver believes is in use: our segments */
     uint64_t used, high; /* by the program: what it asked for, in steps of 512 */
@@ -121,8 +122,8 @@ struct ms_stream_figures {
 };
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 
-/** What is free on the device in memory of other streams than that of this number, and what of it is
- * vacant. */
+/** The bytes that are free on the device in memory of other streams than that of this number, and those of
+ * them that are vacant. */
 uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_p);
 
 #endif

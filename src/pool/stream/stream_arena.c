@@ -47,7 +47,8 @@ static struct ms_stream_arena *taken_from(struct ms_mempool *gone)
     struct ms_stream_arena *arena = atomic_load_explicit(head, memory_order_relaxed), *before = NULL;
     for (; arena; before = arena, arena = arena->next_of_pool) {
         bool waits = !atomic_load_explicit(&arena->stream, memory_order_relaxed) && !arena->over;
-        /* What has left it is still to be given back in the order of its stream, and not of another one. */
+        /* Memory that has left it is still to be given back in the order of its stream, and not of another
+         * one. */
         if (waits || !is_empty(arena) || atomic_load(&arena->leaving))
             continue;
         leave_stream(arena);
@@ -157,9 +158,9 @@ static int stream_arena_ask(const struct ms_stream_arena *arena, const struct ms
     return status;
 }
 
-/* What was given back to make room for more leaves the device: else the driver's pool would hold both. What
- * the program wants kept, beside what it never had, stays; what is not the driver's yet is let go of the next
- * time. */
+/* Memory that was given back to make room for more leaves the device: else the driver's pool would hold both.
+ * Memory that the program wants kept, beside what it never had, stays; what is not the driver's yet is let go
+ * of the next time. */
 static void stream_arena_let_go(struct ms_mempool *pool)
 {
     uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
@@ -185,7 +186,7 @@ static int free_on(const struct ms_gpu *gpu, struct ms_stream *stream, int devic
     return status;
 }
 
-/* What the stream was given just now. */
+/* Memory that the stream was given just now goes back in its order. */
 static void free_in_order(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
                           uint64_t bytes)
 {

@@ -19,7 +19,7 @@ enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_CROSS_BATCH_ITEMS = 60
 struct ms_stream_arena;
 struct ms_cross_batch;
 
-/** What is counted of a stream arena. */
+/** Counts of a stream arena. */
 enum ms_stream_arena_count {
     MS_STREAM_ARENA_HITS,
     MS_STREAM_ARENA_MISSES = MS_STREAM_ARENA_HITS + MS_TIER_COUNT,
@@ -41,7 +41,7 @@ struct ms_stream {
     struct ms_cross_batch *batches, **batches_end, *latest; /* what waits for it: see cross_free.c */
     struct ms_stream *next_waiting;                         /* of those for which something waits */
     uint64_t returning; /* bytes on their way to the device, see driver_frees.c */
-    int returns_to;     /* ... that they are of */
+    int returns_to;     /* the device that they are of */
     struct ms_stream *next_returning;
     struct ms_stream *_Atomic next; /* in its bucket */
     struct ms_stream *next_of_all;
@@ -84,7 +84,7 @@ struct ms_stream_arena {
     _Atomic uint64_t before[MS_STREAM_ARENA_COUNTS]; /* what all that was when it became this pool's */
     struct ms_waits *_Atomic waits;                  /* NULL: its frees are not marked */
     bool over;                                       /* nothing is under way in its memory */
-    _Atomic bool idle;                               /* ... in what is being given back just now */
+    _Atomic bool idle;                               /* nothing is under way in what is given back now */
     _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
     struct ms_stream_arena *_Atomic next_of_stream, *_Atomic next_of_pool;
 };
@@ -95,7 +95,7 @@ static inline struct ms_stream_arena *ms_mempool_arenas(const struct ms_mempool 
     return atomic_load_explicit(&pool->arenas, memory_order_acquire);
 }
 
-/** What is free, or nobody's, as soon as a point is reached. */
+/** Blocks that are free, or a stream arena that is nobody's, as soon as a point is reached. */
 struct ms_cross_batch {
     struct ms_cross_batch *next, **link; /* of its stream's, points rising */
     struct ms_stream *stream;
@@ -179,18 +179,19 @@ void ms_cross_free_stream_died(struct ms_stream *stream);
 /** Looks at all events, and closes what is open where that can be done. Returns whether anything went home.
  * Without the lock. */
 bool ms_cross_free_collect(void);
-/** Whether anything waits. */
+/** True if any batch waits. */
 bool ms_cross_free_pending(void);
-/** Whether nothing is under way in the context of the stream arena's stream; false if that cannot be told.
+/** True if nothing is under way in the context of the stream arena's stream; false if that cannot be told.
  * Takes the lock. */
 bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena);
 
 /* arena_grow.c: no lock held. */
 /** A block of memory that the driver's pool gives; NULL with its status. */
 struct ms_slot *ms_stream_arena_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** What the driver's pool has of the device, and what of it it counts as used; false if it does not say. */
+/** The bytes that the driver's pool has of the device, and those of them that it counts as used; false if it
+ * does not say. */
 bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p);
-/** What the driver's pool has of the device; 0 if it does not say. */
+/** The bytes that the driver's pool has of the device; 0 if it does not say. */
 uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
 
 /** A block of up to `most` bytes for the request that waits for an event: what the stream arena's own stream
@@ -207,7 +208,7 @@ void ms_wait_bound(struct ms_stream_arena *arena);
  * segment. Without the lock. */
 void ms_wait_note_free(struct ms_stream_arena *arena, const struct ms_pool_block *block);
 void ms_wait_note_growth(struct ms_stream_arena *arena, uint64_t address, uint64_t bytes);
-/** Whether what lies there is known to be free for everybody. */
+/** True if the memory in [begin, end) is known to be free for everybody. */
 bool ms_wait_is_over(const struct ms_stream_arena *arena, uint64_t begin, uint64_t end);
 /** The stream waits on the device for the point, which has to be exact; not for one that is reached. */
 bool ms_wait_order(struct ms_stream *stream, struct ms_fence_timeline *time, uint64_t point);
@@ -216,13 +217,13 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_fence_timeline *time, uin
 struct ms_slot *ms_wait_take(struct ms_stream_arena *arena, const struct ms_request *request);
 
 /* arena_move.c */
-/** What is vacant in a stream arena, and will do for the request, is the other's from now on: false if there
- * is nothing, or something is under way there. No lock held. */
+/** Memory that is vacant in a stream arena, and will do for the request, is the other's from now on: false if
+ * there is nothing, or something is under way there. No lock held. */
 bool ms_stream_arena_move(struct ms_stream_arena *from, struct ms_stream_arena *to,
                           const struct ms_request *request);
 
 /* arena_give.c */
-/** Whether nothing is under way in the stream arena's memory: by an event, or because nobody has it. The
+/** True if nothing is under way in the stream arena's memory: by an event, or because nobody has it. The
  * streams' lock held. */
 bool ms_stream_arena_is_idle(struct ms_stream_arena *arena);
 /** Gives back what is vacant in the stream arenas of a pool, up to `bytes` or a little more. No lock held. */

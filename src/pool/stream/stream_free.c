@@ -34,7 +34,7 @@ static bool is_capturing(const struct ms_gpu *gpu, CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* What waits for the context waits for it, too. */
+/* A stream of ours in the context: whoever waits for the context waits for it, too. */
 static uint64_t stream_of_ours(struct ms_heap *heap, uint64_t context)
 {
     struct ms_context_scope visit;

@@ -115,7 +115,7 @@ typedef enum aclrtMemAllocationType { ACL_MEM_ALLOCATION_TYPE_PINNED = 0 } aclrt
 /* [api] aclrtMemSharedHandleType. */
 typedef enum aclrtMemSharedHandleType {
     ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1, /* the handle is a uint64_t */
-    ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2,  /* ... an aclrtMemFabricHandle */
+    ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2,  /* the handle is an aclrtMemFabricHandle */
 } aclrtMemSharedHandleType;
 
 /* [api] aclrtMemLocationType, [npu]. */

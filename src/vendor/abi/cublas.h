@@ -1,7 +1,7 @@
 /*
- * What the simulated cuBLAS and its tests need of the vendor's interface: types, statuses and the prototypes
- * of functions that are more than a product. Names, values and layouts are those of cuBLAS 12 and 13; nothing
- * of the vendor's headers is needed.
+ * The part of cuBLAS's interface that the simulated one and its tests need: types, statuses and the
+ * prototypes of functions that are more than a product. Names, values and layouts are those of cuBLAS 12
+ * and 13; nothing of the vendor's headers is needed.
  */
 #ifndef MS_VENDOR_ABI_CUBLAS_H
 #define MS_VENDOR_ABI_CUBLAS_H

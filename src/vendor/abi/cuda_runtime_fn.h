@@ -297,7 +297,7 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *, const void *, const cuda
 cudaError_t cudaProfilerStart(void);
 cudaError_t cudaProfilerStop(void);
 
-/* What differs between the two */
+/* Prototypes that differ between CUDA 12 and 13 */
 #if MS_CUDART_MAJOR == 12
 cudaError_t cudaEventElapsedTime_v2(float *, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaChooseDevice(int *, const struct cudaDeviceProp_12 *);
@@ -357,7 +357,7 @@ cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t, enum cudaStreamCaptureSt
                                           size_t *);
 #endif
 
-/* What compiled code calls */
+/* Functions that compiled code calls */
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **);
 void __cudaUnregisterFatBinary(void **);

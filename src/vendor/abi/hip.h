@@ -98,7 +98,7 @@ typedef enum hipMemcpyKind {
     hipMemcpyDefault = 4
 } hipMemcpyKind;
 
-/* What hipPointerAttribute_t says of memory: renumbered from 5 to 6. */
+/* Types of memory in hipPointerAttribute_t: renumbered from 5 to 6. */
 enum {
     hipMemoryType5Host = 0,
     hipMemoryType5Device = 1,
@@ -276,7 +276,7 @@ typedef struct hipIpcEventHandle_st {
     char reserved[64];
 } hipIpcEventHandle_t;
 
-/* What follows `size` differs between versions. */
+/* The fields that follow `size` differ between versions. */
 typedef struct hipExternalMemoryHandleDesc_st {
     int type;
     union {

@@ -1,6 +1,6 @@
 /*
- * What NCCL 2.29 and 2.30 added to its interface, as far as it is simulated: constants, structures and
- * prototypes.
+ * Additions of NCCL 2.29 and 2.30 to its interface, as far as they are simulated: constants, structures
+ * and prototypes.
  *
  * Own declarations of public facts (nccl.h and nccl_device/core.h of NCCL 2.30.7). They stand apart from
  * nccl.h and nccl_fn.h, which are held against the header of the toolkit's NCCL, 2.28.

@@ -1,5 +1,5 @@
 /*
- * What of ROCTX's interface the signatures of hooks/table/roctx.def need.
+ * The part of ROCTX's interface that the signatures of hooks/table/roctx.def need.
  *
  * Own declarations of public facts (roctx.h of roctracer 4.1, rocprofiler-sdk-roctx/roctx.h 0.2).
  */
