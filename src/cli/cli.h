@@ -45,7 +45,7 @@ struct ms_verb {
 /* Both end with a row whose name is NULL. */
 extern const struct ms_verb ms_verbs[];
 extern const struct ms_flag ms_flags[];
-/* What stands before a verb's name: "memshim ", or "memshim-" where it is a program of its own. */
+/* The text before a verb's name: "memshim ", or "memshim-" where it is a program of its own. */
 extern const char ms_cli_prefix[];
 
 const struct ms_verb *ms_verb_find(const char *name);
@@ -65,12 +65,13 @@ int ms_cli_parse_status(int parsed);
 /** The verb's usage and options, on `out`. */
 void ms_cli_print_help(FILE *out, const struct ms_verb *verb);
 
-/** What most verbs that print take: --json, --force and --output; --all-frames is handed on to the text. */
+/** The options of most verbs that print: --json, --force and --output; --all-frames is handed on to the
+ * text. */
 struct ms_cli_printing {
     bool json, force;
     const char *output; /* NULL: standard output */
 };
-/** Whether the option with this id is one of them; then it is taken. */
+/** True if the option with this id is one of them; then it is taken. */
 bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *value);
 
 /** "memshim VERB: text" on stderr, one line. */
@@ -83,12 +84,13 @@ int ms_cli_size(const char *what, const char *text, uint64_t *bytes_p);
 /** A whole number in min..max; -1 after an error line that names `what`. */
 int ms_cli_number(const char *what, const char *text, long min, long max, long *value_p);
 
-/** Where a verb prints: standard output for NULL or "-", else a new file with the permissions of
+/** The output of a verb: standard output for NULL or "-", else a new file with the permissions of
  * MEMSHIM_READERS; an existing one is replaced only with `force`. A character device (/dev/null) is written
  * to; a link, a pipe and whatever else is no regular file is neither followed nor replaced. NULL after an
  * error line. A file appears under its name only when ms_cli_close_output() succeeds. */
 FILE *ms_cli_open_output(const char *path, bool force);
-/** The same for a file alone, with these permissions and that manner of finding its place. */
+/** As ms_cli_open_output(), but for a file alone, with these permissions and that manner of finding its
+ * place. */
 FILE *ms_cli_open_placed(const char *path, mode_t mode, enum ms_file_place place);
 /** Flush and check; 0, or MS_EXIT_USAGE after an error line (a full disk, a closed pipe). */
 int ms_cli_close_output(FILE *out);

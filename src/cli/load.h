@@ -12,13 +12,13 @@
 /** reading.c: Read a report, or the ledger of a process as `memshim recover` does, and leave it there.
  * Returns 0, or -1 after an error line. */
 int ms_cli_read(const char *path, struct ms_report *report_p);
-/** Whether there is a ledger under this name. */
+/** True if there is a ledger under this name. */
 bool ms_cli_is_ledger(const char *path);
 
 /** Read a report as ms_cli_read() does and resolve the names that it lacks, as far as the modules are at hand
  * here; what could not be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
 int ms_cli_load(const char *path, struct ms_report *report_p);
-/** The same of a report that is read: `least` as ms_report_tell() takes it. */
+/** As ms_cli_load(), but of a report that is read already: `least` as ms_report_tell() takes it. */
 void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least);
 
 /** One note if frames are astray, of the report in the file `path`. */
@@ -38,13 +38,14 @@ json_t *ms_cli_stack_json(const struct ms_report *report, json_int_t stack);
  * called it (report/analyse/callers.h). */
 void ms_cli_set_stack(json_t *object, const struct ms_report *report, json_int_t stack);
 
-/** What run says of the view (report/analyse/view.h), into what a verb prints as JSON. */
+/** Puts what run says of the view (report/analyse/view.h) into what a verb prints as JSON. */
 void ms_cli_set_view(json_t *object, const struct ms_report *report);
 
-/** What stacks weigh, by its name (export/model.h); -1 after an error line that names `what`. */
+/** The weight of stacks, by its name (export/model.h); -1 after an error line that names `what`. */
 int ms_cli_value(const char *what, const char *text, enum ms_value *value_p);
 
-/** What verbs that lay out stacks take: --value, --inverted and --all-frames, and what is printed where. */
+/** The options of verbs that lay out stacks: --value, --inverted and --all-frames, and what is printed
+ * where. */
 struct ms_cli_stacks {
     struct ms_cli_printing printing;
     enum ms_value value;

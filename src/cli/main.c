@@ -40,7 +40,7 @@ const struct ms_verb *ms_verb_find(const char *name)
     return NULL;
 }
 
-/* What an unknown verb may have been meant for. */
+/* An error line, with the verb that an unknown one may have been meant for. */
 static void main_refuse(const char *name)
 {
     struct ms_nearest nearest = {.typed = name};

@@ -57,7 +57,8 @@ static size_t fitting(const char *text, size_t columns)
     return at;
 }
 
-/* Where the rest of a line goes on: below what stands behind its first gap, as a text beside its name. */
+/* The column in which the rest of a line goes on: below what stands behind its first gap, as a text beside
+ * its name. */
 static size_t indent_of(const char *text)
 {
     size_t begin = strspn(text, " "), at = begin, used = begin;

@@ -6,7 +6,7 @@
 
 /** From now on, if standard output is a terminal: `stdout` wraps. JSON stays as it is. Allocates. */
 void ms_wrap_screen(void);
-/** What has no line end yet goes out. */
+/** Puts out the line that has no end yet. */
 void ms_wrap_end(void);
 
 #endif

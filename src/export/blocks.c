@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where memory without an address of its own is put: above what any device uses, below 2^62, where handles
- * that wait to be used again are counted from (docs/report.md). */
+/* The address from which on memory without an address of its own is put: above what any device uses, below
+ * 2^62, from where handles that wait to be used again are counted (docs/report.md). */
 #define NOWHERE   ((uint64_t)1 << 61)
 #define BYTES_MAX ((uint64_t)1 << 50)
 
@@ -28,7 +28,8 @@ static uint64_t bytes_of(const json_t *row, const char *key)
     return value <= 0 ? 0 : (uint64_t)value > BYTES_MAX ? BYTES_MAX : (uint64_t)value;
 }
 
-/* What fits into a number with a sign, as pickles and JSON have it. */
+/* The number of a hexadecimal text, cut to what fits into a number with a sign, as pickles and JSON have
+ * it. */
 static uint64_t hex_of(const json_t *row, const char *key)
 {
     return strtoull(ms_report_text(row, key), NULL, 16) & INT64_MAX;
@@ -241,8 +242,8 @@ static void add_live(struct ms_map *map, const struct born *born)
                                          .stream = block->stream});
 }
 
-/* Whether the block of an event with `a` goes later: `gone`, by the event's place. Ids count up, but nobody
- * has to believe that: they are found by a table of the events in order of ids. */
+/* The events that by_id() compares, for qsort(). Ids count up, but nobody has to believe that: the two events
+ * of a block are found by a table of the events in order of ids. */
 static const struct ms_events *sorted;
 
 static int by_id(const void *a, const void *b)
@@ -301,7 +302,7 @@ static const struct ms_map_segment *segment_at(const struct ms_map *map, uint64_
     return &map->segments[low - 1];
 }
 
-/* Whether the whole block of an event that appeared is in one of the segments of its device. */
+/* True if the whole block of an event that appeared is in one of the segments of its device. */
 static bool is_in_segment(const struct ms_map *map, const struct ms_event *event, size_t device)
 {
     const struct ms_map_segment *segment =
@@ -369,8 +370,8 @@ static int by_time(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What is the same block in the report and in the trace: device, where it lies, size; then the order in which
- * they were born. */
+/* Compares blocks by what is the same in the report and in the trace: where they lie, device, size; then by
+ * the order in which they were born. Those whose other half was found come last. */
 static int by_place(const void *a, const void *b)
 {
     const struct born *x = a, *y = b;
@@ -380,7 +381,8 @@ static int by_place(const void *a, const void *b)
     return x->address != y->address ? (x->address < y->address ? -1 : 1) : by_birth(a, b);
 }
 
-/* Whether a block of the report may be that of the trace, and if not which of them comes first. */
+/* Returns 0 if a block of the report may be that of the trace, and if not which of them comes first, as
+ * by_place(). */
 static int same_block(const struct born *live, const struct born *kept)
 {
     return by_place(&(struct born){live->device, live->bytes, 0, 0, live->address, false},

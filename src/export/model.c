@@ -274,7 +274,7 @@ static void model_add_site(struct ms_model *model, const struct ms_site_row *row
     site->values[MS_VALUE_ROUNDING] = not_negative(row->rounding_bytes);
 }
 
-/* What each site leaked, by its place in sites[], which most often is its id. */
+/* The bytes that each site leaked, by its place in sites[], which most often is its id. */
 static void add_leaks(struct ms_model *model, const struct ms_site_row *sites, size_t count)
 {
     json_int_t *by_id = calloc(count + 1, sizeof(*by_id));

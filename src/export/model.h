@@ -12,7 +12,7 @@
 
 #include "report/read/read.h"
 
-/** What a stack weighs. */
+/** The weight of a stack. */
 enum ms_value {
     MS_VALUE_PEAK,     /* held when the device's live bytes were at their most */
     MS_VALUE_LIVE,     /* live at the end of the record */

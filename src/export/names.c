@@ -17,7 +17,7 @@ static uint64_t names_hash_of(const char *text)
     return hash ^ hash >> 29;
 }
 
-/* Where the text is, or the empty slot where it belongs. A slot holds a number plus one. */
+/* The slot of the text, or the empty slot where it belongs. A slot holds a number plus one. */
 static uint32_t *names_slot_of(const struct ms_names *names, const char *text)
 {
     size_t at = (size_t)names_hash_of(text) & names->slot_mask;

@@ -25,8 +25,8 @@ struct ms_tree {
  * are left out. `inverted`: from the innermost frame outwards, the function that was called first. Returns 0,
  * or -1 without memory. */
 int ms_tree_open(struct ms_tree *tree, const struct ms_model *model, enum ms_value value, bool inverted);
-/** The same of all sites, whatever they weigh, from the outside inwards; `leaves`, as long as there are
- * sites, gets the node in which each ends. What nodes weigh is their `value`. */
+/** As ms_tree_open(), but with all sites, whatever they weigh, and from the outside inwards; `leaves`, as
+ * long as there are sites, gets the node in which each ends. The weight of nodes is their `value`. */
 int ms_tree_open_all(struct ms_tree *tree, const struct ms_model *model, enum ms_value value,
                      uint32_t *leaves);
 void ms_tree_close(struct ms_tree *tree);

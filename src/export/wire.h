@@ -20,7 +20,7 @@ void ms_wire_varint(struct ms_wire *wire, uint64_t value);
 void ms_wire_number(struct ms_wire *wire, unsigned field, uint64_t value);
 /** A field of this many bytes: a string, or a message that was put together in a buffer of its own. */
 void ms_wire_field(struct ms_wire *wire, unsigned field, const void *bytes, size_t count);
-/** ... and empty that buffer for the next one. */
+/** A field that holds this message, whose buffer is emptied for the next one. */
 void ms_wire_message(struct ms_wire *wire, unsigned field, struct ms_wire *message);
 void ms_wire_close(struct ms_wire *wire);
 

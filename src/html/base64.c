@@ -45,7 +45,7 @@ struct ms_base64_deflated *ms_base64_deflated_open(FILE *out)
     return NULL;
 }
 
-/* What is ready in pieces; with Z_FINISH all of it. */
+/* The bytes that are ready go out in pieces; with Z_FINISH all of them. */
 static void drain(struct ms_base64_deflated *deflated, int flush)
 {
     z_stream *stream = &deflated->stream;

@@ -9,7 +9,7 @@
 
 void ms_base64_put(FILE *out, const unsigned char *bytes, size_t count);
 
-/** The same of bytes deflated (zlib's format), given piece by piece. */
+/** As ms_base64_put(), but of bytes that are deflated (zlib's format) and given piece by piece. */
 struct ms_base64_deflated;
 struct ms_base64_deflated *ms_base64_deflated_open(FILE *out); /* NULL without memory */
 void ms_base64_deflated_put(struct ms_base64_deflated *deflated, const void *bytes, size_t count);

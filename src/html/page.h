@@ -9,8 +9,8 @@
 
 #include "export/model.h"
 
-/** What is before the reports, and behind them: `index` is the page's list of reports. 0, or -1 without
- * memory. */
+/** The parts of the page before the reports, and behind them: `index` is the page's list of reports. 0, or -1
+ * without memory. */
 void ms_html_page_begin(FILE *out);
 int ms_html_page_end(FILE *out, const json_t *index);
 

@@ -158,7 +158,7 @@ static size_t count_held(const struct ms_model *model)
     return count;
 }
 
-/* What the sites held at the moments of the timeline, as the report has it. */
+/* The bytes that the sites held at the moments of the timeline, as the report has them. */
 static int put_held(struct ms_columns *columns, const struct ms_model *model)
 {
     size_t count = count_held(model), at = 0, k;

@@ -14,8 +14,8 @@ struct ms_scopes {
     struct ms_scopes_unit *units[256]; /* what was looked into so far, by the address of the unit */
 };
 
-/** What encloses `pc` in `unit`, from its function inwards: at most `max` entries, each inside the one before
- * it; how many there are. 0 where no function is known to be there. */
+/** The entries that enclose `pc` in `unit`, from its function inwards: at most `max`, each inside the one
+ * before it. Returns how many there are: 0 if no function is known to be there. */
 size_t ms_scopes_find(struct ms_scopes *scopes, Dwarf_Die *unit, Dwarf_Addr pc, Dwarf_Die *chain, size_t max);
 void ms_scopes_free(struct ms_scopes *scopes);
 

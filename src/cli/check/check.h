@@ -28,8 +28,8 @@ enum ms_check_figure {
     MS_CHECK_FIGURES
 };
 
-/** What a figure is of. Classes are those of leaks (report/analyse/leak_class.h), and stand in no baseline.
- */
+/** The things that a figure can be of. Classes are those of leaks (report/analyse/leak_class.h), and stand in
+ * no baseline. */
 enum ms_check_of {
     MS_CHECK_PROCESS,
     MS_CHECK_DEVICE,
@@ -86,13 +86,13 @@ int ms_check_measure(const struct ms_report *report, struct ms_check_measures *m
 struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
                                               enum ms_check_of of, const char *name, json_int_t bytes);
 void ms_check_measures_free(struct ms_check_measures *measures);
-/** Whether two rows are of the same figure of the same thing. */
+/** True if two rows are of the same figure of the same thing. */
 bool ms_check_is_same(const struct ms_check_measure *a, const struct ms_check_measure *b);
 
-/** Whether this is a job report (check_job.c). */
+/** True if this is a job report (check_job.c). */
 bool ms_check_is_job(const struct ms_report *report);
 struct ms_check_rules;
-/** Whether it has what these rules need of each process: 0, or -1 after an error line. */
+/** Returns 0 if the report has what these rules need of each process, or -1 after an error line. */
 int ms_check_job_usable(const char *path, const struct ms_report *report, const struct ms_check_rules *rules);
 int ms_check_measure_job(const struct ms_report *report, struct ms_check_measures *measures);
 /** " of rank 37 on node0004", to be freed; "" of no process of a job. NULL without memory. */
@@ -129,11 +129,11 @@ struct ms_check_rules {
 /** Add the limit that an option such as --max-peak gave. 0, or -1 after an error line. */
 int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figure, const char *option,
                         const char *text);
-/** What --tolerance gave: [FIGURE=]AMOUNT. */
+/** Take an argument of --tolerance: [FIGURE=]AMOUNT. */
 int ms_check_take_tolerance(struct ms_check_rules *rules, const char *text);
 void ms_check_rules_free(struct ms_check_rules *rules);
 
-/** Whether there is anything to check. */
+/** True if there is anything to check. */
 bool ms_check_has_rules(const struct ms_check_rules *rules);
 
 /** One limit, or row of a baseline, held against one row of one report. */
@@ -170,7 +170,7 @@ char *ms_check_title(const struct ms_check_result *result);
 /** "f at file.c:12", the program's own line that holds most of it, to be freed; NULL for none. */
 char *ms_check_line(const struct ms_check_result *result);
 
-/** What has the `file` and `line` of it; NULL for none. */
+/** The object that has the `file` and `line` of a result; NULL for none. */
 const json_t *ms_check_place(const struct ms_check_result *result);
 
 /** Read a baseline into the rules; 0, or -1 after an error line. */

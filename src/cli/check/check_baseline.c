@@ -42,7 +42,7 @@ static int check_baseline_take_row(const char *path, const json_t *json, struct 
     return 0;
 }
 
-/* What was given on the command line goes first, then what stands in the file, then the usual. */
+/* Tolerances of the command line go first, then those that stand in the file, then the usual ones. */
 static int take_tolerances(const json_t *json, struct ms_check_rules *rules)
 {
     for (unsigned figure = 0; figure < MS_CHECK_FIGURES; figure++) {

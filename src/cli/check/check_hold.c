@@ -21,7 +21,7 @@ struct holding {
     struct ms_check_results *results;
 };
 
-/* What the amount comes to; a share is cut to whole bytes. */
+/* The bytes that the amount comes to; a share is cut to whole bytes. */
 static json_int_t bytes_of(const struct ms_check_amount *amount, json_int_t whole)
 {
     if (amount->percent)
@@ -57,7 +57,7 @@ static json_int_t allowed_of(const struct holding *holding, const struct ms_chec
                 : INT64_MAX;
 }
 
-/* What the rule is called, to be freed. */
+/* The name of the rule, to be freed. */
 static char *rule_text(const struct holding *holding, const struct ms_check_measure *measure)
 {
     const struct ms_check_base *base = holding->limit ? NULL : find_base(holding->rules, measure);
@@ -171,7 +171,8 @@ static bool is_anything(const struct ms_check_measure *rows, size_t count)
     return false;
 }
 
-/* What is new beside a baseline is in the figures of its device and of the process. */
+/* A row that the baseline does not have is not held by itself: it is in the figures of its device and of the
+ * process. */
 static int check_hold_hold(const struct holding *holding, const struct ms_check_measure *rows, size_t count)
 {
     const struct ms_check_base *base = holding->limit ? NULL : find_base(holding->rules, &rows[0]);

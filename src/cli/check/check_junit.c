@@ -8,7 +8,7 @@
 #include "report/text/text.h"
 #include "report/text/utf8.h"
 
-/* What stands between quotes or tags. What XML cannot say becomes a question mark. */
+/* The text as it stands between quotes or tags. A character that XML cannot say becomes a question mark. */
 static void put_xml(FILE *out, const char *text)
 {
     while (*text) {

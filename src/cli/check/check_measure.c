@@ -41,7 +41,7 @@ bool ms_check_is_same(const struct ms_check_measure *a, const struct ms_check_me
     return a->figure == b->figure && a->of == b->of && (a->name == b->name || !strcmp(a->name, b->name));
 }
 
-/* What is being measured: one thing, and its rows. */
+/* A measuring under way: one report, and the rows that it gave so far. */
 struct meter {
     const struct ms_report *report;
     struct ms_check_measures *measures;
@@ -107,7 +107,7 @@ static void add_leaks(struct meter *meter, enum ms_check_of of, const char *name
     }
 }
 
-/* What grew as long as the program ran: leaks that do, and what was freed only at its end. */
+/* Memory that grew as long as the program ran: leaks that do, and memory that was freed only at the end. */
 static void add_growth(struct meter *meter, enum ms_check_of of, const char *name, const struct thing *thing)
 {
     struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_GROWTH, of, name, 0);
@@ -131,7 +131,7 @@ static void add_growth(struct meter *meter, enum ms_check_of of, const char *nam
     }
 }
 
-/* What was never freed of each class. */
+/* The bytes of each class that were never freed. */
 static void add_classes(struct meter *meter)
 {
     for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_CONTEXT; class ++) {

@@ -69,7 +69,7 @@ static void put_location(FILE *out, const struct place *place, const char *messa
     fputc('}', out);
 }
 
-/* Where a result stands. */
+/* The place where a result stands. */
 static struct place main_place(const struct ms_check_result *result, const char *root)
 {
     const json_t *site = ms_report_site(result->report, result->measure.site);

@@ -24,7 +24,8 @@ struct ms_closure {
 void ms_closure_read(const char *path, struct ms_closure *closure_p);
 void ms_closure_free(struct ms_closure *closure);
 
-/** Where a library with this name would be found by a program without paths of its own, or NULL; malloc's. */
+/** The path at which a program without paths of its own would find a library with this name, or NULL;
+ * malloc's. */
 char *ms_closure_find(const char *name);
 
 #endif

@@ -23,7 +23,7 @@ static json_t *path_or_null(const char *path)
     return path ? json_string(path) : json_null();
 }
 
-/* What other libraries are put into every process, by the environment and by the system's file. */
+/* The other libraries that are put into every process, by the environment and by the system's file. */
 static json_t *other_preloads(void)
 {
     json_t *array = json_array();
@@ -52,7 +52,8 @@ static bool takes_ledger(const char *directory)
            statfs(directory, &system) == 0 && !ms_journal_network_name((unsigned long)system.f_type);
 }
 
-/* Where the library would put a ledger, in its order; NULL where it would keep it in memory alone. */
+/* The directory where the library would put a ledger, in its order; NULL if it would keep it in memory
+ * alone. */
 static const char *ledger_directory(void)
 {
     const char *chosen, *runtime = getenv("XDG_RUNTIME_DIR");

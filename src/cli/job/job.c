@@ -161,7 +161,7 @@ struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
     return &job->ranks[job->rank_count++];
 }
 
-/* What says which row it is, to be freed. */
+/* The key that says which row it is, to be freed. */
 static char *job_key_of(const struct ms_job_list_info *info, const struct ms_job_words *words)
 {
     char *key = NULL;

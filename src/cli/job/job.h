@@ -30,7 +30,7 @@ enum ms_job_figure {
 };
 extern const char *const ms_job_figures[MS_JOB_FIGURES]; /* keys */
 
-/** What processes have in common, as lists of rows that any of them has. */
+/** Things that processes have in common, as lists of rows that any of them has. */
 enum ms_job_list_id { MS_JOB_SITES, MS_JOB_OWNERS, MS_JOB_PHASES, MS_JOB_DEVICES, MS_JOB_LISTS };
 
 /* So many words and figures a row has at most. */
@@ -63,7 +63,7 @@ struct ms_job_part {
     json_int_t bytes;
 };
 
-/** What a process had on a device, by the figures of memshim check. */
+/** The figures that a process had on a device, those of memshim check. */
 struct ms_job_device {
     uint32_t row; /* of MS_JOB_DEVICES */
     json_int_t bytes[MS_CHECK_DEVICE_FIGURES];
@@ -146,7 +146,7 @@ struct ms_job {
 
 /** Take a report that has its names; what of it is kept is kept by reference. 0, or -1 without memory. */
 int ms_job_take(struct ms_job *job, struct ms_report *report);
-/** What contexts took of cards, of a report or a job's. */
+/** Take the least bytes that contexts took of each model of card, from a report or a job's. */
 void ms_job_take_least(struct ms_job *job, const struct ms_report *report);
 /** Take a file, be it a report or a job report. 0, or -1 after an error line. */
 int ms_job_take_file(struct ms_job *job, const char *path);
@@ -174,7 +174,7 @@ static inline const char *ms_job_site_word(const struct ms_job *job, uint32_t si
 {
     return job->lists[MS_JOB_SITES].rows[site].words[word];
 }
-/** What a row says of itself. */
+/** The words that a row says of itself. */
 struct ms_job_words {
     const char *texts[MS_JOB_WORDS];
     json_int_t number;
@@ -182,7 +182,7 @@ struct ms_job_words {
 /** The row with these words, of which those that are its key count, new if need be; UINT32_MAX without
  * memory. */
 uint32_t ms_job_row(struct ms_job *job, enum ms_job_list_id list, const struct ms_job_words *words);
-/** Whether processes tell words of a list's rows that are not their keys. */
+/** True if processes tell words of a list's rows that are not their keys. */
 static inline bool ms_job_is_told(enum ms_job_list_id list)
 {
     return ms_job_lists[list].words[ms_job_lists[list].keys] != NULL;
@@ -194,7 +194,7 @@ static inline json_int_t ms_job_figure_of(json_int_t value)
 }
 /** A text that lives as long as the job; NULL without memory. */
 const char *ms_job_text(struct ms_job *job, const char *text);
-/** Whether a process is lower than who told the words of a row. */
+/** True if a process is lower than the one that told the words of a row, or if none has told them yet. */
 bool ms_job_tells(const struct ms_job *job, const struct ms_job_row *row, uint32_t rank);
 /** It tells them. 0, or -1 without memory. */
 int ms_job_tell(struct ms_job *job, enum ms_job_list_id list, uint32_t row, uint32_t rank,
@@ -234,8 +234,8 @@ struct ms_job_footprint_event {
 /** The row, whose `now` is the report's; of a number that is UINT32_MAX, or without memory, NULL. */
 struct ms_job_row *ms_job_touch(struct ms_job_footprint_event *taking, enum ms_job_list_id list,
                                 uint32_t number);
-/** What memshim check measures of it: growth, devices, owners, phases (job_measured.c). 0, or -1 without
- * memory. */
+/** Take the figures that memshim check measures of it: growth, devices, owners, phases (job_measured.c). 0,
+ * or -1 without memory. */
 int ms_job_take_measured(struct ms_job_footprint_event *taking);
 /** Groups and outliers, of ranks and sites in their order. 0, or -1 without memory. */
 int ms_job_group(struct ms_job *job);

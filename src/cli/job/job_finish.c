@@ -23,7 +23,7 @@ static int by_key(const void *a, const void *b, void *arg)
     return strcmp(list->rows[*(const uint32_t *)a].key, list->rows[*(const uint32_t *)b].key);
 }
 
-/* Where each row goes: place_p[old] = new, and order_p[new] = old. */
+/* The place to which each row goes: place_p[old] = new, and order_p[new] = old. */
 static int job_finish_sort(size_t count, int (*compare)(const void *, const void *, void *), void *arg,
                            uint32_t **order_p, uint32_t **place_p)
 {
@@ -79,7 +79,7 @@ static int move_ranks(struct ms_job *job, const uint32_t *order, uint32_t *const
     return 0;
 }
 
-/* What is beyond the most that is kept is in the last rows, to which nothing points. */
+/* Drops the rows beyond the most that are kept: they are the last ones, and nothing points to them. */
 static void leave_out(struct ms_job_list *list, size_t most)
 {
     while (list->count > most) {
@@ -131,7 +131,7 @@ static int refuse_twice(const struct ms_job *job)
     return 0;
 }
 
-/* Where the rows of each list go: orders[] and places[] as sort() has them. */
+/* The places to which the rows of each list go: orders[] and places[] as job_finish_sort() has them. */
 static int sort_lists(struct ms_job *job, uint32_t *orders[MS_JOB_LISTS], uint32_t *places[MS_JOB_LISTS])
 {
     int status = 0;

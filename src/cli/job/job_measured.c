@@ -8,7 +8,7 @@
 #include "cli/screens/grown_sites.h"
 #include "cli/job/job.h"
 
-/* What a process had of an owner, or of a phase. */
+/* The figures that a process had of an owner, or of a phase. */
 struct named {
     json_int_t device_bytes; /* of the device where it had most; 0: of none */
     json_int_t now[MS_JOB_WEIGHTS];

@@ -204,7 +204,7 @@ static int read_shown(const struct reading *reading, json_t *root)
     return 0;
 }
 
-/* What its processes had of each list. */
+/* The parts of each list that a process had. */
 static int read_parts_of(const struct reading *reading, const json_t *json, struct ms_job_rank *rank)
 {
     if (read_parts(reading, ms_report_array(json, "held"), rank->held, &rank->held_count) < 0 ||

@@ -13,7 +13,7 @@
 #include "report/analyse/fold.h"
 #include "report/analyse/leak_class.h"
 
-/* What is kept of most, in order; equal ones by key. */
+/* The largest parts are kept, in order; equal ones by key. */
 static void job_take_keep(const struct ms_job *job, struct ms_job_part *parts, uint8_t *count_p,
                           uint32_t site, json_int_t bytes)
 {

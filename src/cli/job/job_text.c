@@ -64,7 +64,7 @@ static void put_named_row(FILE *out, const struct ms_job *job, const struct ms_j
     fputc('\n', out);
 }
 
-/* Whether a row is told before another: that of which some process had more. */
+/* True if row `a` is told before row `b`: first comes the one of which some process had more. */
 static bool is_before(const struct ms_job_list *list, size_t a, size_t b)
 {
     json_int_t x = list->rows[a].weights[0].max, y = list->rows[b].weights[0].max;

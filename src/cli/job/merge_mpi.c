@@ -79,8 +79,8 @@ static int take_command_line(struct merging *merging, int argc, char **argv, int
     return status < 0 ? MS_EXIT_USAGE : MS_EXIT_OK;
 }
 
-/* What is wrong with the command line process 0 says alone, and the others do not go on either. A list that
- * only it can read is a failure of theirs. */
+/* Process 0 alone says what is wrong with the command line, and the others do not go on either. A list that
+ * only process 0 can read is a failure of theirs. */
 static int merge_mpi_begin(struct merging *merging, int argc, char **argv, int *done_p)
 {
     int answer[2] = {MS_EXIT_OK, 0}, unused;

@@ -24,7 +24,7 @@
 #include "record/file/trace.h"
 #include "report/write/report.h"
 
-/* What the ledger says of its end, and what can be seen. */
+/* The end of a process, by what its ledger says and by what can be seen. */
 static void ledgers_judge(struct ms_cli_ledger *ledger)
 {
     enum ms_end_reason said = atomic_load(&ms_process()->end_reason);
@@ -40,7 +40,7 @@ static void ledgers_judge(struct ms_cli_ledger *ledger)
         ledger->code = -1;
 }
 
-/* What changes with every block that comes or goes. */
+/* The figures that change with every block that comes or goes. */
 struct course {
     uint64_t allocated, live_bytes, live_count;
 };
@@ -298,7 +298,7 @@ struct found {
     uint64_t start_unix_ns;
 };
 
-/* What MEMSHIM_REPORT was in the process. */
+/* The value that MEMSHIM_REPORT had in the process. */
 static const char *report_pattern(void)
 {
     const char *option;
@@ -310,7 +310,7 @@ static const char *report_pattern(void)
     return "none";
 }
 
-/* What the one who waited for it knows better. */
+/* The process that waited for a child knows better than the child's ledger how it ended. */
 static void judge_child(struct ms_cli_ledger *ledger, const struct ms_child *child)
 {
     if (ledger->reason == MS_END_EXEC)

@@ -25,7 +25,7 @@ struct ms_cli_ledger {
 
 /** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */
 int ms_ledgers_open(const char *path, struct ms_cli_ledger *ledger_p);
-/** The same, without a word, of a file of this user's under its very name alone. */
+/** As ms_ledgers_open(), but without a word, and of a file of this user's under its very name alone. */
 int ms_ledgers_open_own(const char *path, struct ms_cli_ledger *ledger_p);
 void ms_ledgers_close(struct ms_cli_ledger *ledger);
 
@@ -46,21 +46,21 @@ size_t ms_ledgers_in(const char *directory, ms_ledgers_visit_t visit, void *arg)
 /** Visit those in the places where ledgers lie (MEMSHIM_DIR, or /dev/shm, $XDG_RUNTIME_DIR and /tmp), of one
  * process if `pid` is not 0. Returns how many; without `visit` that is all. */
 size_t ms_ledgers_anywhere(pid_t pid, ms_ledgers_visit_t visit, void *arg);
-/** What an error line ends in if what was visited so far left out ledgers of other users, or "". Told
+/** The end of an error line if ledgers of other users were left out of what was visited so far, or "". Told
  * once. */
 const char *ms_ledgers_others(void);
-/** The same as a line of its own. */
+/** Says the text of ms_ledgers_others() as a line of its own. */
 void ms_ledgers_say_others(void);
 
-/** Whether a file is there, and another user's. Then, for root, this process becomes that user for good, so
- * that nothing in the file can make it do what its owner may not; anybody else reads it as it is. Returns 0,
- * or -1 after an error line. */
+/** If a file is there and another user's, then for root this process becomes that user for good, so that
+ * nothing in the file can make it do what its owner may not; anybody else reads it as it is. Returns 0, or -1
+ * after an error line. */
 int ms_ledgers_step_down(const char *path);
 
 /** Those places, for an error line. */
 const char *ms_ledgers_places(void);
 
-/** What was found of the processes of a run that left a ledger. */
+/** The numbers of processes of a run that left a ledger, by what became of them. */
 struct ms_ledgers_left {
     size_t failed;  /* ended, and their report could not be written */
     size_t running; /* run still */

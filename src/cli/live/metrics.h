@@ -14,7 +14,7 @@
 /** Of all processes of this user's that run; NULL without memory. */
 struct ms_metrics *ms_metrics_collect(void);
 
-/** What comes in is not longer, or it is refused. */
+/** The most bytes of a request's head: a longer one is refused. */
 enum { MS_HTTP_HEAD_BYTES_MAX = 8192 };
 
 /** The status that a request has earned; 0 while its head is not whole. *open_p: OpenMetrics was asked for.

@@ -202,7 +202,8 @@ static void read_head(struct server *server, struct connection *connection)
         metrics_serve_answer(server, connection, status);
 }
 
-/* What the client still says is read and forgotten: closed over it, the answer would be lost. */
+/* Sends what is left of the answer. Whatever the client still says after that is read and forgotten: if the
+ * connection were closed over it, the answer would be lost. */
 static void write_answer(struct connection *connection)
 {
     ssize_t sent = send(connection->fd, connection->answer + connection->sent,

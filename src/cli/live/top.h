@@ -37,7 +37,7 @@ struct ms_top {
 void ms_top_sample(const pid_t *pids, size_t pid_count, const struct ms_top *before, struct ms_top *top_p);
 void ms_top_release(struct ms_top *top);
 
-/** What comes first. */
+/** The key by which rows are sorted: what comes first. */
 enum ms_top_order { MS_TOP_LIVE, MS_TOP_PEAK, MS_TOP_RESERVED, MS_TOP_RATE, MS_TOP_PID, MS_TOP_ORDERS };
 extern const char *const ms_top_order_names[MS_TOP_ORDERS];
 void ms_top_sort(struct ms_top *top, enum ms_top_order order);
@@ -53,7 +53,7 @@ char *ms_top_sites(const struct ms_top_row *row, size_t most);
 /** For --json; NULL without memory. */
 json_t *ms_top_json(const struct ms_top *top);
 
-/** What a look costs is at most a quarter of the time: how long to rest after one that took so long. */
+/** The time to rest after a look that took so long: looks cost at most a quarter of the time. */
 int64_t ms_top_rest_ms(int64_t interval_ms, int64_t took_ms);
 
 struct ms_top_watch {

@@ -196,7 +196,7 @@ static void draw(struct screen *screen)
     refresh();
 }
 
-/* The same process stays selected wherever it is sorted to, and its call sites are of it. */
+/* The selection stays on its process wherever that is sorted to, and the call sites are those of it. */
 static void top_screen_follow(struct screen *screen)
 {
     for (size_t i = 0; i < screen->top.count; i++) {
@@ -256,7 +256,7 @@ static void move_by(struct screen *screen, bool down, size_t by)
     }
 }
 
-/* Whether to go on. */
+/* True to go on, false to end. */
 static bool take_key(struct screen *screen, int key)
 {
     size_t page = height() > 1 ? height() - 1 : 1;

@@ -27,7 +27,7 @@ static const struct {
     [RATE] = {"ALLOCS/S", 9, 5},   [OOMS] = {"OOMS", 4, 4},  [PHASE] = {"PHASE", -14, 2},
 };
 
-/* Whether a column is shown in a line of so many. */
+/* True if a column is shown in a line of so many. */
 static bool is_shown(enum column column, size_t columns)
 {
     size_t used = COMMAND_COLUMNS_MIN;

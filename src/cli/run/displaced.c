@@ -73,7 +73,7 @@ static void print_one(const char *file, const char *simulated)
     fputc('\n', stderr);
 }
 
-/* Whether it is one of the first `count`. */
+/* True if the file is one of the first `count`. */
 static int is_among(char *const *files, size_t count, const char *file)
 {
     size_t i;

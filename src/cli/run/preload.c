@@ -67,7 +67,8 @@ const char *ms_preload_library(void)
     return preload_find("libmemshim.so", "libmemshim.so", path);
 }
 
-/* What is preloaded besides where MEMSHIM_USES is on; NULL where it is not, or is not here. */
+/* The library that is preloaded besides if MEMSHIM_USES is on; NULL if it is off, or the library is not
+ * here. */
 static const char *uses_library(void)
 {
     static char path[PATH_MAX];

@@ -85,7 +85,8 @@ static char *glob_pattern(const char *pattern, const char *process, bool *exact_
     return text;
 }
 
-/* Where ms_file_number() puts a number into a name, a star. `to` has room for three bytes more. */
+/* A name with a star in the place where ms_file_number() puts a number. `to` has room for three bytes
+ * more. */
 static void insert_star(const char *text, char *to)
 {
     const char *slash = strrchr(text, '/'), *name = slash ? slash + 1 : text, *dot = strrchr(name, '.');
@@ -160,7 +161,7 @@ bool ms_reports_is_older(const struct stat *st, int64_t unix_ns)
     return st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec < unix_ns - tick_ns;
 }
 
-/* Whether a report says that it is of the run with this number; one without a number is of none. */
+/* True if a report says that it is of the run with this number; one without a number is of none. */
 static bool is_of_run(const struct ms_report *report, const char *id)
 {
     return *id && !strcmp(ms_report_text(json_object_get(report->root, "run"), "id"), id);
@@ -234,7 +235,7 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What may have become of a name: itself, and with a number in it. */
+/* The files that a name may have become: itself, and with a number in it. */
 static void match(const char *text, glob_t *matches)
 {
     char *numbered = malloc(strlen(text) + 3);
@@ -269,8 +270,8 @@ static void run_reports_sort(glob_t *matches)
         qsort(matches->gl_pathv, matches->gl_pathc, sizeof(char *), compare_paths);
 }
 
-/* What the processes of the run say of themselves, where that is not among the matches. The list is a file of
- * this user's. */
+/* Reports that the processes of the run have put on its list, if they are not among the matches. The list is
+ * a file of this user's. */
 static void match_listed(const struct ms_program_run *run, glob_t *matches)
 {
     struct stat st;

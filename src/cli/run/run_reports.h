@@ -37,8 +37,8 @@ struct ms_reports {
     bool own; /* whether found[0] is of the process that was started */
 };
 
-/** Where reports or traces go: MEMSHIM_REPORT or MEMSHIM_TRACE as options have it, made absolute (the program
- * may change its directory). NULL if it is "none"; malloc's. */
+/** The pattern of the names of reports or traces: MEMSHIM_REPORT or MEMSHIM_TRACE as options have it, made
+ * absolute (the program may change its directory). NULL if it is "none"; malloc's. */
 char *ms_reports_pattern(enum ms_option_id id);
 /** The pattern as a file name if it holds no placeholder that differs between processes; NULL if it does.
  * malloc's. */
@@ -48,7 +48,7 @@ char *ms_reports_fixed_path(const char *pattern);
 int ms_reports_begin(struct ms_program_run *run_p);
 /** The run is over: its list goes. */
 void ms_reports_end(const struct ms_program_run *run);
-/** Whether a file was left by something that ended before this time. */
+/** True if a file was left by something that ended before this time. */
 bool ms_reports_is_older(const struct stat *st, int64_t unix_ns);
 
 /** Read the reports that processes of the run wrote: regular files of this user's, under names that `pattern`
@@ -71,7 +71,7 @@ static inline const char *ms_reports_title(const struct ms_run_report *found)
 
 /** Print a report as the recorder lays it out: one row a line. 0, or -1 with errno. */
 int ms_reports_dump(FILE *out, const struct ms_report *report);
-/** The same, without the brace at its end: members may follow. */
+/** As ms_reports_dump(), but without the brace at the end: members may follow. */
 int ms_reports_dump_members(FILE *out, const struct ms_report *report);
 /** Write `report` to `path` through a file beside it that gets the permissions `mode`, in place of the
  * regular file that is there. 0, or -1 after an error line. */

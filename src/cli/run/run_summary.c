@@ -17,7 +17,7 @@
 #include "report/text/text.h"
 #include "report/analyse/view.h"
 
-/* What all processes of the run leaked together. */
+/* The bytes and blocks that all processes of the run leaked together. */
 static void print_totals(const struct ms_reports *outcome)
 {
     json_int_t bytes = 0, blocks = 0;

@@ -38,7 +38,7 @@ static void empty(int fd)
         closedir(entries);
 }
 
-/* Whether the environment that a process was started with has this line. */
+/* True if the environment that a process was started with has this line. */
 static bool has_line(const char *pid, const char *line)
 {
     char path[64], *read = NULL;
@@ -56,7 +56,7 @@ static bool has_line(const char *pid, const char *line)
     return found;
 }
 
-/* Whether a process has this directory; yes, where that cannot be known. */
+/* True if a process has this directory, or if that cannot be known. */
 static bool is_used(const char *path)
 {
     DIR *processes = opendir("/proc");

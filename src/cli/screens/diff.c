@@ -118,7 +118,7 @@ static struct ms_diff_row *named_row(struct ms_diff *diff, struct ms_names *name
     return row && row->name[side] ? row : NULL;
 }
 
-/* What the program's own line in a site's stack is called; to be freed. */
+/* The name of the program's own line in a site's stack; to be freed. */
 static char *function_of(const struct ms_report *report, const json_t *site)
 {
     bool inferred;

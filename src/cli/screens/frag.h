@@ -29,7 +29,7 @@ struct ms_frag_segment {
     json_int_t largest_gap;        /* of FREE or UNKNOWN, in one piece */
 };
 
-/* What a call site's blocks keep from being given back. */
+/* The bytes that a call site's blocks keep from being given back. */
 struct ms_frag_holder {
     json_int_t site, stranded, live;
     size_t segments;
@@ -55,7 +55,7 @@ struct ms_frag_moment {
     json_int_t ns;        /* of TIME: since the record began */
 };
 
-/* What a trace says of a device then: bytes are those that the program asked for. */
+/* The figures that a trace has of a device at that moment: bytes are those that the program asked for. */
 struct ms_frag_then {
     bool known;                  /* there was such a moment */
     json_int_t ns, live, placed; /* placed: in the segments that are shown */

@@ -83,7 +83,7 @@ static void frag_text_print_parts(FILE *out, const json_t *device)
             ms_text_size(peak).text);
 }
 
-/* Where a piece begins; a report may say anything. */
+/* The cell in which a piece begins; a report may say anything. */
 static int first_cell(double begin, double cell_bytes, int count)
 {
     double cell = begin > 0 ? begin / cell_bytes : 0;
@@ -91,7 +91,8 @@ static int first_cell(double begin, double cell_bytes, int count)
     return cell < count ? (int)cell : count;
 }
 
-/* What fills most of a cell decides its letter; a live byte beats free ones only where it fills half. */
+/* The use that fills most of a cell decides its letter; live bytes beat free ones only if there are more of
+ * them. */
 static void print_map(FILE *out, const struct ms_frag_segment *segment, int count)
 {
     double cells[CELLS][MS_FRAG_USES];
@@ -191,7 +192,7 @@ static void print_amount(FILE *out, const char *what, json_int_t bytes, json_int
     fprintf(out, "  %s\n", meaning);
 }
 
-/* What the device was used for at a time when there was no memory; shares are those of the device. */
+/* The use of the device at a time when there was no memory; shares are those of the device. */
 static void print_oom(FILE *out, const json_t *oom, json_int_t total)
 {
     const char *cause = ms_report_text(oom, "cause");

@@ -9,7 +9,7 @@
 #include "cli/load.h"
 #include "report/text/text.h"
 
-/* What the rows are sorted by, looked up once. */
+/* The keys by which the rows are sorted, looked up once. */
 struct key {
     enum ms_leak_class class;
     json_int_t bytes, site;

@@ -41,11 +41,12 @@ void ms_many_end(FILE *out, const struct ms_many *many);
 struct ms_report *ms_many_load(char **paths, size_t count);
 void ms_many_close(struct ms_report *reports, size_t count);
 
-/** What a verb makes of each report, and how it shows that. A view is `view_bytes` long; `options` are the
- * verb's own. */
+/** The view that a verb makes of each report, and how it shows that. A view is `view_bytes` long; `options`
+ * are the verb's own. */
 struct ms_many_verb {
     size_t view_bytes;
-    /** Whether the options fit together and to so many reports: 0, or -1 after an error line. May be NULL. */
+    /** Returns 0 if the options fit together and to so many reports, or -1 after an error line. May be
+     * NULL. */
     int (*check)(void *options, size_t reports);
     /** 0, -1 without memory, or -2 after an error line. */
     int (*open)(const struct ms_report *report, const void *options, void *view_p);

@@ -45,7 +45,8 @@ const json_t *ms_next_finding(const struct ms_report *report)
     return NULL;
 }
 
-/* Whether the program itself has what grows or was lost, and not only libraries that keep what they have. */
+/* True if the program itself has memory that grows or was lost, and not only libraries that keep what they
+ * have. */
 static bool leaks_itself(const struct ms_report *report)
 {
     json_t *leak;
@@ -70,7 +71,7 @@ static enum next next_of(const struct ms_report *report)
         return NEXT_FINDINGS;
     if (leaks_itself(report))
         return NEXT_LEAKS;
-    /* Where the rows are segments of a cache, a run that shows the tensors. */
+    /* If the rows are segments of a cache, a run that shows the tensors is next. */
     return !strcmp(ms_report_text(run, "view"), "segments") && json_array_size(json_object_get(run, "argv"))
                ? NEXT_SEE_THROUGH
                : NEXT_PEAK;

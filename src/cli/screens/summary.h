@@ -32,8 +32,8 @@ void ms_summary_print_waste(FILE *out, const struct ms_report *report);
 
 /** summary_oom.c: the section on memory that could not be had; nothing where there was none. */
 void ms_summary_print_oom(FILE *out, const struct ms_report *report);
-/** What could not be had last, by whose line, and who held most then: two lines, each behind `before`.
- * False, and nothing, where there was enough. */
+/** The last request that could not be had, by whose line, and who held most then: two lines, each behind
+ * `before`. False, and nothing, if there was enough. */
 bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const char *before);
 /** Which call asked for what, on which device: of a row of oom[], without the line's end. */
 void ms_summary_print_asked(FILE *out, const json_t *row);

@@ -95,7 +95,7 @@ static void print_spread(FILE *out, const struct ms_report *reports, const struc
     fputs("\nThe fullest:\n", out);
 }
 
-/* What memshim merge says of it; the report itself is that of one process. */
+/* The text of memshim merge for the job; the report itself is that of one process. */
 static void put_merged(FILE *out, const struct ms_report *report)
 {
     struct ms_job job = {.shown = NULL};
@@ -108,7 +108,8 @@ static void put_merged(FILE *out, const struct ms_report *report)
     ms_job_close(&job);
 }
 
-/* Whether two reports are of one process, or one of them is of a job: then they are no job's. */
+/* True if the reports are a job's: not if two of them are of one process, one of them is of a job, or there
+ * are too many. */
 static bool are_a_job(const struct ms_report *reports, size_t count)
 {
     static const char *const keys[] = {"pid", "start_unix_ns"};

@@ -28,7 +28,7 @@ static void summary_oom_print_holders(FILE *out, const struct ms_report *report,
     }
 }
 
-/* What the function's name and a size do not tell. */
+/* The part of a request that the function's name and a size do not tell. */
 static const char *told_of_kind(const json_t *row)
 {
     static const char *const kinds[][2] = {

@@ -106,7 +106,7 @@ static void held_close(struct held *held)
     free(held->next);
 }
 
-/* What found no memory is not told. */
+/* The owners of each device that held memory at its peak; without memory for the lists no owner is told. */
 static struct held held_open(const struct ms_report *report)
 {
     json_t *owners = ms_report_array(report->root, "owners");
@@ -240,7 +240,7 @@ static void print_streams(FILE *out, const struct ms_report *report)
     }
 }
 
-/* What the pool spared the program, and what that costs in memory. */
+/* The calls that the pool spared the program, and what that costs in memory. */
 static void print_pool(FILE *out, const struct ms_report *report)
 {
     json_t *devices = ms_report_array(report->root, "devices"), *device;

@@ -46,8 +46,8 @@ static void print_shrinks(FILE *out, const json_t *device)
             ms_text_size(shrinks).text, ms_text_size(needs > live ? needs : live).text);
 }
 
-/* What was reserved and not allocated when most was reserved, of the device of which that is most; the
- * largest part first. */
+/* The memory that was reserved and not allocated when most was reserved, of the device of which that is most;
+ * then the largest part of it. */
 void ms_summary_print_waste(FILE *out, const struct ms_report *report)
 {
     json_t *device, *of = NULL;

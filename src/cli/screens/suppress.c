@@ -240,7 +240,7 @@ static struct suppression *suppress_find(const struct ms_report *report, const j
     return NULL;
 }
 
-/* What was freed is no leak; that it had grown is not told either. */
+/* Memory that was freed is no leak; that a suppressed site had grown is not told either. */
 static size_t apply_to_grown(struct ms_report *report)
 {
     json_t *site;
@@ -257,7 +257,7 @@ static size_t apply_to_grown(struct ms_report *report)
     return count;
 }
 
-/* What is never used, or idle at the peak, of a site that is named. */
+/* Rows of what is never used, or idle at the peak, are removed if their site is suppressed. */
 static size_t apply_to_uses(const struct ms_report *report, const char *key)
 {
     json_t *rows = json_object_get(json_object_get(report->root, "uses"), key);

@@ -131,8 +131,8 @@ static int check_reports(struct check_options *options, char **paths, size_t cou
     return status;
 }
 
-/* What a process held in the middle of its run is no measure of it: nothing could be freed any more. An exit
- * status. */
+/* The memory that a process held in the middle of its run is no measure of it: nothing could be freed any
+ * more. An exit status. */
 static int refuse_incomplete(char **paths, const struct ms_report *reports, size_t count)
 {
     static const char *const ends[] = {"killed", "signal", "oom", "running"};

@@ -30,7 +30,7 @@ static const char *const effect_texts[] = {
     "checked today; acts once the ledger is a file",
 };
 
-/* What an option takes, for people. */
+/* The values that an option takes, for people. */
 static const char *allowed(const struct ms_option_info *info, char *text, size_t bytes)
 {
     char words[96];

@@ -33,8 +33,8 @@ static bool can_be_read_again(const char *path)
     return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* What contexts take is the same on cards of one model, so all reports are asked before the first is told. 0,
- * or -1 after an error line. */
+/* Contexts take the same on cards of one model, so all reports are asked before the first is told. 0, or -1
+ * after an error line. */
 static int ask_all(struct page *page)
 {
     for (int i = 0; page->count > 1 && i < page->count; i++) {

@@ -17,7 +17,7 @@ struct owners_options {
     long top;
 };
 
-/* What is summed up of a report. */
+/* The owners of a report, summed up. */
 struct owners {
     json_t *rows; /* borrowed from the report */
     json_int_t live_bytes;

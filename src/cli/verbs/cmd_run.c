@@ -27,7 +27,7 @@
 #include "report/analyse/leak_class.h"
 #include "report/text/text.h"
 
-/* What --fail-on-leak allows of all processes together. */
+/* The leaks that --fail-on-leak allows of all processes together. */
 struct ms_leak_gate {
     bool all;       /* of all that counts as leaked */
     uint64_t bytes; /* so much of that */
@@ -46,7 +46,7 @@ struct run_options {
     struct ms_host node;
 };
 
-/* Whether anything is to hold at the end. */
+/* True if anything is to hold at the end. */
 static bool has_gate(const struct run_options *options)
 {
     return options->fail_on_leak || ms_check_has_rules(&options->rules);
@@ -79,7 +79,7 @@ static int take_leak(struct run_options *options, const char *value)
     return value ? ms_cli_size("--fail-on-leak", value, &options->leaks.bytes) : 0;
 }
 
-/* Whether `word` is one of the words in "a|b|c". */
+/* True if `word` is one of the words in "a|b|c". */
 static bool is_one_of(const char *word, const char *words)
 {
     size_t length = strlen(word);
@@ -201,7 +201,7 @@ static int set_variables(const struct run_options *options, struct patterns *pat
     return MS_EXIT_OK;
 }
 
-/* What cannot be written is better known before a long run than after it. */
+/* A directory that cannot be written to is better known before a long run than after it. */
 static int check_directory(const char *what, const char *pattern)
 {
     const char *slash = strrchr(pattern, '/');
@@ -327,8 +327,8 @@ static int gate(struct run_options *options, const struct ms_reports *outcome,
     return MS_EXIT_FAILED;
 }
 
-/* What stands in the way is said, not forbidden. False where the library cannot be loaded: then the program
- * runs as it would without this command. */
+/* Obstacles are told, and do not forbid the run. False if the library cannot be loaded: then the program runs
+ * as it would without this command. */
 static bool can_follow(const char *path, bool sim)
 {
     json_t *program = ms_doctor_program(path, sim, false), *line;
@@ -398,7 +398,8 @@ static int run_follow(struct run_options *options, const char *path, char **argv
     return status;
 }
 
-/* Where the node's report goes is looked at before the program runs, as for its own. An exit status. */
+/* The place of the node's report is looked at before the program runs, like that of the program's own. An
+ * exit status. */
 static int begin_node(struct run_options *options)
 {
     bool own = !options->output && !getenv("MEMSHIM_REPORT");

@@ -18,7 +18,7 @@ struct timeline_options {
     long top;
 };
 
-/* What a report's time is drawn in. */
+/* The scale in which a report's time is drawn. */
 struct scale {
     json_int_t end_ns;
     size_t columns;

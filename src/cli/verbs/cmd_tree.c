@@ -134,7 +134,7 @@ static size_t print_left(FILE *out, json_int_t weight, json_int_t whole, const s
     return 19 + indent;
 }
 
-/* What is below a node and not shown, on a line of its own. */
+/* The children of a node that are not shown, on a line of their own. */
 static void print_rest(FILE *out, const struct view *view, uint32_t node, const struct tree_options *options,
                        size_t width)
 {

@@ -218,7 +218,7 @@ static void put_event(struct chrome *chrome, const struct ms_event *event)
     chrome_end(chrome);
 }
 
-/* What the program asked for and had live, after each event. */
+/* The bytes that the program had asked for and had live, after each event. */
 static void put_requested(struct chrome *chrome, const struct ms_events *events, size_t device,
                           json_int_t *live)
 {

@@ -73,8 +73,8 @@ static void metrics_put_label(FILE *out, const char *name, const char *text)
     fputc('"', out);
 }
 
-/* What follows goes into this family; `unit` is the end of a gauge's name, or of a counter's before "_total".
- */
+/* The family into which the samples that follow go; `unit` is the end of a gauge's name, or of a counter's
+ * before "_total". */
 static void family(struct ms_metrics *metrics, const char *name, const char *type, const char *unit,
                    const char *help)
 {

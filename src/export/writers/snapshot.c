@@ -41,7 +41,8 @@ static const char *const key_names[KEYS] = {
     "device_free",    "is_expandable", "filename", "frames",  "line",           "name",    "segment_pool_id",
     "requested_size", "segment_type",  "size",     "state",   "stream",         "time_us", "total_size"};
 
-/* What is kept under which number: keys, then frames, then the stacks of sites; from the first on. */
+/* A snapshot that is written. The pickle keeps values under numbers from the first on: keys, then frames,
+ * then the stacks of sites. */
 struct snapshot {
     FILE *out;
     const struct ms_model *model;

@@ -15,7 +15,7 @@
 #include "report/analyse/fold.h"
 #include "report/text/text.h"
 
-/* Where a column's value comes from. */
+/* The source of a column's value. */
 enum from { TEXT, NUMBER, VALUE, LEAF, LEAF_FILE, LEAF_LINE, PLACE, STACK };
 
 static const struct column {

@@ -58,7 +58,7 @@ static void expect_at_most(struct inquiry *inquiry, const char *path, json_int_t
                             value, what, bound);
 }
 
-/* Whether a row has an integer under `key`, or none: a report from before the key was told lacks it. */
+/* True if a row has an integer under `key`, or nothing: a report from before the key was told lacks it. */
 static bool is_figure(struct inquiry *inquiry, const char *list, size_t i, const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
@@ -178,7 +178,8 @@ static void check_contexts(struct inquiry *inquiry)
     }
 }
 
-/* What found no room is in no sum, and a record that was read while it changed need not add up. */
+/* True if the sums must hold: events that found no room are in no sum, and a record that was read while it
+ * changed need not add up. */
 static bool adds_up(const struct ms_report *report)
 {
     return !ms_report_int(json_object_get(report->root, "overhead"), "dropped_events") &&
@@ -203,7 +204,7 @@ static json_int_t sum_of_keys(const json_t *row, const char *const *keys, size_t
 static const char *const pool_terms[] = {"requested", "rounding", "limbo", "cached", "stranded", "pinned"},
                          *const other_terms[] = {"followed", "contexts", "untracked"};
 
-/* What of a pool's term is the driver's own: absent in reports from before it was told. */
+/* The driver's own part of a pool's term: absent in reports from before it was told. */
 static json_int_t of_driver(const json_t *row, const char *term)
 {
     return !strcmp(term, "rounding") ? ms_report_int(row, "driver_rounding")
@@ -305,7 +306,7 @@ static bool is_graphs(const json_t *site)
     return kind && strcmp(kind, "graph") == 0;
 }
 
-/* What the rows of other lists add up to on each row of devices[]; one row stands for all that are alike. */
+/* The sums of the rows of other lists on each row of devices[]; one row stands for all that are alike. */
 struct sums {
     json_int_t live_bytes, live_count, at_peak_bytes, segments;
 };
@@ -352,7 +353,7 @@ static void check_device(struct inquiry *inquiry, const json_t *device, size_t i
                    ms_report_int(device, "live_bytes"));
 }
 
-/* What a site held at the moments of the timeline, which rise. */
+/* The figures of a site at the moments of the timeline, which rise. */
 static void check_held(struct inquiry *inquiry, const json_t *site, size_t i)
 {
     const json_t *moments = json_object_get(json_object_get(inquiry->report->root, "timeline"), "moments");
@@ -476,7 +477,7 @@ static void consistent_add_sites(const struct ms_report *report, struct sums *su
     }
 }
 
-/* What the segments of a device add up to is what is reserved there. */
+/* The segments of a device add up to what is reserved there. */
 static void add_segments(const struct ms_report *report, struct sums *sums)
 {
     json_t *segments = ms_report_array(report->root, "segments"), *segment;

@@ -164,7 +164,7 @@ static const json_t **most_died(const struct ms_report *report)
     return most;
 }
 
-/* What went with its context is a line's too. */
+/* A finding about memory that went with its context gets a line too: that of the site of which most went. */
 static void place_death(const struct ms_report *report, json_t *row, const json_t *const *most)
 {
     size_t at = strcmp(ms_report_text(row, "rule"), "context_died_with_blocks")
@@ -245,8 +245,8 @@ static int findings_compare(const void *a, const void *b)
     return order ? order : left < right ? -1 : left > right;
 }
 
-/* The same rows, ranked; of each rule of the command's no more than may be, and then how much the others are,
- * with what was not told. */
+/* The rows, ranked; of each rule of the command's no more than may be, and then how much the others are, with
+ * those that were not told. */
 static json_t *ranked(json_t *rows, const struct ms_finder *finder)
 {
     size_t count = json_array_size(rows), told[MS_ARRAY_LEN(rules)] = {0}, left[MS_ARRAY_LEN(rules)] = {0}, i;

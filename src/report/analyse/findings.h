@@ -13,7 +13,8 @@
  * rules, errors first, then by bytes. May be done again. */
 void ms_findings_tell(struct ms_report *report);
 
-/** What the call did that a finding has an `api` of: "freed", "used", or "asked for". */
+/** The deed of the call that a finding has an `api` of: "freed", "used", "asked for", "registered" or
+ * "called". */
 const char *ms_finding_deed(const json_t *row);
 
 /* --- for the rules alone (findings_rules.c, findings_contexts.c) -------------------------------------- */
@@ -31,7 +32,7 @@ enum ms_finding_many {
     MS_MANY_COUNT
 };
 
-/* What such a rule found: told later, if it is among the largest, as most are not shown and texts take
+/* A row that such a rule found: told later, if it is among the largest, as most are not shown and texts take
  * time. */
 struct ms_finder;
 struct ms_finding_rows {

@@ -11,7 +11,7 @@
 #include "report/read/sites.h"
 #include "report/text/text.h"
 
-/* What the rows of devices[] are used for. */
+/* The uses of the rows of devices[]. */
 struct use {
     bool *memory, *modules; /* as long as devices[] */
     bool anywhere, managed; /* memory on any of them; memory that is all devices' */

@@ -8,7 +8,7 @@
 #include "report/analyse/findings.h"
 #include "report/text/text.h"
 
-/* Whether both were asked for by one call of one place, of one device. */
+/* True if both were asked for by one call of one place, of one device. */
 static bool is_alike(const json_t *a, const json_t *b)
 {
     return !strcmp(ms_report_text(a, "api"), ms_report_text(b, "api")) &&

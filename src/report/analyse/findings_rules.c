@@ -222,7 +222,7 @@ static void look_at_temporary(struct ms_finder *finder, const struct ms_site_row
 /* --- stream_hoard
  * ---------------------------------------------------------------------------------------- */
 
-/* Where most memory in the order of streams was allocated, by rows of devices[]. */
+/* The site that allocated most memory in the order of streams, by rows of devices[]. */
 static const json_t **most_in_order(const struct ms_report *report)
 {
     const json_t **most =
@@ -280,7 +280,7 @@ static void look_at_streams(struct ms_finder *finder)
 
 /* --- late_library_memory -------------------------------------------------------------------------------- */
 
-/* What others than libraries hold at the peak of each row of devices[]. */
+/* The bytes that others than libraries hold at the peak of each row of devices[]. */
 static json_int_t *others_at_peak(const struct ms_report *report)
 {
     json_int_t *bytes = calloc(json_array_size(ms_report_array(report->root, "devices")) + 1, sizeof(*bytes));

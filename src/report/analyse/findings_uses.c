@@ -78,7 +78,8 @@ static void look_at_idle(struct ms_finder *finder, const json_t *row)
     free(line);
 }
 
-/* What it held at most, as far as uses went into what it ever was. */
+/* A finding on pinned memory that uses did not reach. The share that they reached of all that the site ever
+ * pinned is taken for that of the most that it held at once. */
 static void look_at_pinned(struct ms_finder *finder, const json_t *row)
 {
     const json_t *site = ms_report_site(finder->report, ms_report_int(row, "site"));

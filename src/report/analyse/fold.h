@@ -13,14 +13,14 @@
  * interpreter's are then folded into the lines that it runs. */
 const char *ms_fold_whose(const struct ms_report *report, const json_t *frame, bool merged);
 
-/** What the C library puts below every main and every thread. */
+/** True if the frame is one that the C library puts below every main and every thread. */
 bool ms_fold_is_startup(const json_t *frame);
 
-/** Whether a frame is the program's own: of Python neither in the standard library nor in an installed
+/** True if a frame is the program's own: of Python neither in the standard library nor in an installed
  * package, native in no library of the system or of a package. */
 bool ms_fold_is_own(const struct ms_report *report, const json_t *frame);
 
-/** What is known of a frame once it was looked at. */
+/** The facts that are known of a frame once it was looked at. */
 enum ms_fold {
     MS_FOLD_SEEN = 1,
     MS_FOLD_MARK = 2,
@@ -35,13 +35,13 @@ enum ms_fold {
  * any of them is. Without memory none. */
 size_t ms_fold_stack(const struct ms_report *report, json_int_t stack, size_t *rows, unsigned *any_p);
 
-/** What a row of frames[] is that was in such a stack. */
+/** The facts about a row of frames[] that was in such a stack, bits of enum ms_fold. */
 static inline unsigned ms_fold_of(const struct ms_report *report, size_t row)
 {
     return report->folds[row];
 }
 
-/** Whether any of these is a frame of Python. */
+/** True if any of these is a frame of Python. */
 bool ms_fold_is_merged(json_t *const *frames, size_t count);
 
 /** The innermost frame of a stack that is a line of the program's own, and is not folded away. Where there is
@@ -49,7 +49,8 @@ bool ms_fold_is_merged(json_t *const *frames, size_t count);
  * inferred. */
 const json_t *ms_fold_own(const struct ms_report *report, json_int_t stack, bool *inferred_p);
 
-/** The same of a stack whose rows ms_fold_stack() gave: its place among them, SIZE_MAX for none. */
+/** As ms_fold_own(), but of a stack whose rows ms_fold_stack() gave: its place among them, SIZE_MAX for
+ * none. */
 size_t ms_fold_own_of(const struct ms_report *report, const size_t *rows, size_t count, bool *inferred_p);
 
 /** A name of C++ without template arguments (cxx.h), as ms_text_put writes it. */

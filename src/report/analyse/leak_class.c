@@ -108,7 +108,7 @@ static void find_works(struct pass *pass)
             pass->works[i].last_ns = pass->works[i - 1].last_ns;
 }
 
-/* Whether work that had begun by `from` went on for half as long as the program did after `to`. */
+/* True if work that had begun by `from` went on after `to` for at least half as long as the program did. */
 static bool is_amid_work(const struct pass *pass, json_int_t from, json_int_t to)
 {
     size_t low = 0, high = pass->work_count;
@@ -167,8 +167,8 @@ static bool grows_by_phase(const struct ms_report *report, const json_t *leak)
     return false;
 }
 
-/* Whether none came any more for a while, though the program went on, and what came was there before its
- * work. */
+/* True if no block came any more for a while, though the program went on, and those that came were there
+ * before its work. */
 static bool has_stopped(const struct pass *pass, const json_t *leak)
 {
     json_int_t first = ms_report_int(leak, "first_ns"), last = ms_report_int(leak, "last_ns");

@@ -33,7 +33,7 @@ const char *ms_leak_class_word(enum ms_leak_class class);
 const char *ms_leak_class_text(enum ms_leak_class class);
 /** The class that is spelled so in the first `length` characters; MS_LEAK_CLASSES for none. */
 enum ms_leak_class ms_leak_class_find(const char *word, size_t length);
-/** What a row's class is about: all but what went with its context, unless that is all. */
+/** The bytes that a row's class is about: all but those that went with its context, unless that is all. */
 json_int_t ms_leak_bytes(const json_t *leak);
 
 /** Bytes, blocks and sites of each class. */
@@ -49,7 +49,7 @@ void ms_leak_sums_of(const struct ms_report *report, struct ms_leak_sums *sums_p
 /** The first three together: what counts as leaked. */
 struct ms_leak_sum ms_leak_sums_leaked(const struct ms_leak_sums *sums);
 
-/** Whether a row counts as leaked: one of the first three classes. */
+/** True if a row counts as leaked: one of the first three classes. */
 bool ms_report_is_leak(const json_t *leak);
 /** Bytes leaked: those rows of leaks[], without what went with a context. What lies on each row of devices[]
  * is added to `by_device` (NULL, or as long as devices[]). */

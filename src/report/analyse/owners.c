@@ -53,7 +53,7 @@ static char *owners_name_of(const char *start, size_t length)
     return length && length <= NAME_BYTES_MAX ? strndup(start, length) : NULL;
 }
 
-/* What a file is called before the first dot: "libmpi" of libmpi.so.40, "_fast" of _fast.cpython-311.so. */
+/* The name of a file before the first dot: "libmpi" of libmpi.so.40, "_fast" of _fast.cpython-311.so. */
 static char *stem(const char *name)
 {
     return owners_name_of(name, strcspn(name, "."));
@@ -106,7 +106,8 @@ static char *owner_by_frame(const struct ms_report *report, const json_t *frame)
     return ms_fold_is_own(report, frame) ? strdup("program") : package(ms_report_text(frame, "file"));
 }
 
-/* What is known of each row of frames[]: NULL before it was looked at, "" for a frame that tells nothing. */
+/* The owner that each row of frames[] tells: NULL before it was looked at, "" for a frame that tells
+ * nothing. */
 struct pass {
     struct ms_report *report;
     char **known;
@@ -212,7 +213,7 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(ms_report_text(x, "owner"), ms_report_text(y, "owner"));
 }
 
-/* The same rows, in order. */
+/* The rows in the order of `compare`. */
 static json_t *sorted(json_t *rows, int (*compare)(const void *a, const void *b))
 {
     size_t count = json_array_size(rows), i;
@@ -325,7 +326,7 @@ static void tell_sites(const struct pass *pass, json_t *told)
     free(rows.list);
 }
 
-/* What is added up in a row of JSON. */
+/* Adds to a figure in a row of JSON. */
 static void owners_add(json_t *row, const char *key, json_int_t more)
 {
     json_object_set_new(row, key, json_integer(ms_report_sum(ms_report_int(row, key), more)));
@@ -340,7 +341,7 @@ static int compare_bytes(const void *a, const void *b)
                          : (left > right ? -1 : 1);
 }
 
-/* What the sites held when there was no memory, added up likewise. */
+/* The bytes that the sites held when there was no memory, added up by owner likewise. */
 static json_t *owners_then(const struct ms_report *report, const json_t *oom)
 {
     json_t *index = json_object(), *held, *row, *rows = json_array();

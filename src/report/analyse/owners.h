@@ -12,8 +12,8 @@
  * peak first. May be done again. */
 void ms_owners_tell(struct ms_report *report);
 
-/** Whether this owner is a library that takes memory for itself when it is first called, and mostly keeps it.
- */
+/** True if this owner is a library that takes memory for itself when it is first called, and mostly keeps
+ * it. */
 bool ms_owners_is_library(const char *owner);
 
 #endif

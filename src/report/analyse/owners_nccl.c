@@ -33,7 +33,7 @@ static bool is_of_nccl(const struct ms_report *report, const json_t *frame)
     return module && !strcmp(ms_report_text(module, "owner"), "nccl");
 }
 
-/* What the stack says of both; NULL for what it does not say. */
+/* The entry point and the communicator, as the stack has them; NULL for what it does not say. */
 static void owners_nccl_look(const struct ms_report *report, const struct ms_site_row *site,
                              const char **entry_p, const char **communicator_p)
 {

@@ -6,7 +6,7 @@
 
 #include "report/read/sites.h"
 
-/** Whether a site's memory is what NCCL took in a call of the program's for something else than a buffer of
+/** True if a site's memory is what NCCL took in a call of the program's for something else than a buffer of
  * the program's own. */
 bool ms_nccl_takes(const struct ms_site_row *site);
 /** Adds a site of NCCL's to the parts, an object by entry point and communicator. */

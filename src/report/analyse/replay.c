@@ -13,7 +13,7 @@ struct event {
     uint32_t begins;
 };
 
-/* What idle memory a site held at the peak. */
+/* The idle memory that a site held at the peak. */
 struct held {
     uint64_t bytes[MS_IDLES];
 };
@@ -80,8 +80,8 @@ static bool is_of_device(const struct ms_lifetime *life, int device)
     return life->device == device && ms_kind_is_device(life->kind);
 }
 
-/* Whether the program could have it later, or give it back earlier: host code uses managed memory unseen, and
- * what graphs, arrays and handles have is used by other names. */
+/* True if the program could have the memory later, or give it back earlier: host code uses managed memory
+ * unseen, and what graphs, arrays and handles have is used by other names. */
 static bool can_move(const struct ms_lifetime *life)
 {
     return (life->kind == MS_KIND_DEVICE || life->kind == MS_KIND_ASYNC) &&

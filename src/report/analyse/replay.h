@@ -12,7 +12,8 @@
 
 enum ms_idle { MS_IDLE_NEVER, MS_IDLE_LATE, MS_IDLE_EARLY, MS_IDLES };
 
-/** What a site held at the peak of a device without a use: before the first, after the last, or at all. */
+/** The memory that a site held at the peak of a device without a use: before the first, after the last, or at
+ * all. */
 struct ms_idle_site {
     uint32_t site; /* a place in the snapshot's sites */
     int16_t device;

@@ -30,7 +30,7 @@ static const struct rule {
 #undef MS_FRAMEWORK
 };
 
-/* What is known of a frame, by its row: a rule's place counted from 1, or one of these. */
+/* The verdict on a frame, by its row in `known`: a rule's place counted from 1, or one of these. */
 enum { NOT_LOOKED_AT = 0, NO_RULE = 254, INTERPRETER = 255 };
 _Static_assert(MS_ARRAY_LEN(rules) < NO_RULE, "a byte holds them all");
 
@@ -46,7 +46,7 @@ static const char *view_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether a function is a rule's: by its own name, not by what it is given or made for. */
+/* True if a function is a rule's: by its own name, not by what it is given or made for. */
 static bool is_rules(const char *function, const struct rule *rule)
 {
     char *name;
@@ -104,7 +104,7 @@ static const struct rule *judge_stack(const struct pass *pass, json_int_t stack)
     return found;
 }
 
-/* What was seen of a framework, a bit for each enum shows. */
+/* A framework of which something was seen, with a bit for each enum shows. */
 struct seen {
     const char *framework;
     unsigned shows;

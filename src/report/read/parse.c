@@ -193,7 +193,7 @@ static int on_end(void *arg)
     return 1;
 }
 
-/* Where the text is: lines and bytes before what yajl has now. */
+/* The place of the text: lines and bytes before what yajl has now. */
 struct place {
     size_t line, column;
 };
@@ -225,7 +225,7 @@ static void tell_fault(struct ms_parse_fault *fault, struct parser *parser, yajl
         yajl_free_error(yajl, told);
 }
 
-/* What yields the next part of the text: how many bytes, 0 at the end, -1 with errno. */
+/* A function that yields the next part of the text: returns how many bytes, 0 at the end, -1 with errno. */
 typedef ssize_t more_fn(void *arg, const char **text_p);
 
 /* 0, or -1 with `fault` filled in. */

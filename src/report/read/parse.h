@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/** Where a text is no JSON, and why. Without a line the text itself could not be read. */
+/** The place where a text is no JSON, and why. Without a line the text itself could not be read. */
 struct ms_parse_fault {
     size_t line, column; /* from 1, in bytes: how far it was read */
     char text[160];

@@ -52,7 +52,7 @@ json_int_t ms_report_sum(json_int_t a, json_int_t b)
     return sum;
 }
 
-/* Where the row with an id lies. */
+/* The place of the row with an id. */
 struct place {
     json_int_t id;
     size_t row;
@@ -333,7 +333,7 @@ static int check_version(const json_t *root, const char *path, char *error, size
     return 0;
 }
 
-/* What the user's own shell made, such as <(command), which may be a pipe. */
+/* True if the path is one that the user's own shell made, such as <(command), which may be a pipe. */
 static bool is_inherited(const char *path)
 {
     return !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14) ||

@@ -35,7 +35,7 @@ struct ms_report {
  * JSON (with line and column), no memshim report, or one of a later major version. The caller closes a report
  * that was read. */
 int ms_report_read(const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
-/** The same from a descriptor, which it closes; `path` is for errors. */
+/** As ms_report_read(), but from a descriptor, which it closes; `path` is for errors. */
 int ms_report_read_fd(int fd, const char *path, struct ms_report *report_p, char *error, size_t error_bytes);
 void ms_report_close(struct ms_report *report);
 
@@ -64,13 +64,13 @@ size_t ms_report_stack(const struct ms_report *report, json_int_t stack, json_t 
 
 /** The interface whose device `device` of a row is: "cuda" where the row does not say. */
 const char *ms_report_device_api(const json_t *row);
-/** ... before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
+/** The interface as it stands before "device 0" in a text: nothing for CUDA, "hip " for HIP. */
 const char *ms_report_device_prefix(const json_t *row);
-/** What all screens call reserved: the most that the program had of the device at once, the pool's segments
- * and what the vendor made for it; a row of devices[]. Of a report that does not say, what is known to be no
- * more. */
+/** The bytes that all screens call reserved: the most that the program had of the device at once, the pool's
+ * segments and what the vendor made for it; a row of devices[]. Of a report that does not say, what is known
+ * to be no more. */
 json_int_t ms_report_reserved(const json_t *device);
-/** The same at the end. */
+/** The reserved bytes at the end. */
 json_int_t ms_report_held(const json_t *device);
 /** Which row of devices[] a row of any list lies on, the first if several are alike; SIZE_MAX for none. What
  * is worked out per device goes through the lists once and asks this: files with many devices exist. */
@@ -78,7 +78,7 @@ size_t ms_report_device_of(const struct ms_report *report, const json_t *row);
 /** The first row of devices[] that is the same device as this one, which stands for it in such sums. */
 size_t ms_report_device_first(const struct ms_report *report, const json_t *device);
 
-/** Whether a site's blocks count towards its device: host memory and what others own does not. */
+/** True if a site's blocks count towards its device: host memory and what others own does not. */
 bool ms_report_is_device_memory(const json_t *site);
 
 #endif

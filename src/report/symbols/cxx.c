@@ -95,8 +95,8 @@ static void drop_parameters(char *name)
     }
 }
 
-/* Where the name itself begins, behind the type that it returns: at the last blank that is in no brackets and
- * before no operator ("operator new" has one). */
+/* The beginning of the name itself, behind the type that it returns: at the last blank that is in no brackets
+ * and before no operator ("operator new" has one). */
 static const char *behind_type(const char *name)
 {
     const char *begin = name;

@@ -153,7 +153,7 @@ void ms_name_cache_add(struct ms_name_cache *names, uint64_t pc, const struct ms
         names->changed = true;
 }
 
-/* What cannot be written is looked up again. */
+/* Names that cannot be written are looked up again. */
 static void write_file(const struct ms_name_cache *names)
 {
     char temporary[PATH_MAX + 32], path[PATH_MAX];

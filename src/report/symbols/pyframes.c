@@ -58,7 +58,7 @@ static json_int_t offset_of(const json_t *frame)
     return json_is_integer(offset) && json_integer_value(offset) >= 0 ? json_integer_value(offset) : -1;
 }
 
-/* What a frame and its code say under one name. */
+/* The text that a frame takes over from its code under one name. True if there is one. */
 static bool copy_text(json_t *frame, const json_t *code, const char *key)
 {
     json_t *text = json_object_get(code, key);

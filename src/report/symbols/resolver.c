@@ -112,7 +112,7 @@ static char *debug_search_path(const struct ms_symbol_places *places)
     return path;
 }
 
-/* Whether libdwfl may open this name, if there is such a file: it waits for a pipe. */
+/* True if libdwfl may open this name, if there is such a file: it would wait for a pipe. */
 static bool is_safe(const char *directory, const char *sub, const char *name)
 {
     char path[PATH_MAX];

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Where to look, besides the places of this machine; NULL for neither. */
+/** Places to look in, besides those of this machine; NULL for neither. */
 struct ms_symbol_places {
     const char *sysroot; /* put before the recorded paths, and before /usr/lib/debug */
     const char

@@ -132,7 +132,7 @@ static void resolve_frame(struct pass *pass, const struct opened *opened, size_t
     pass->result->lines += locations[0].file != NULL;
 }
 
-/* What is said of a file elsewhere is not kept: the places are asked for by name, and change. */
+/* Names from files elsewhere are not kept: the places are asked for by name, and change. */
 static struct ms_name_cache *open_names(const struct pass *pass, const char *build_id,
                                         struct ms_resolver *resolver)
 {

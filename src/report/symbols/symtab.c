@@ -20,7 +20,7 @@ static unsigned char rank_of(const GElf_Sym *symbol)
     }
 }
 
-/* Whether an address of code can be in it. */
+/* True if an address of code can be in the symbol. */
 static bool is_place(const GElf_Sym *symbol, GElf_Word section, const char *name)
 {
     unsigned char type = GELF_ST_TYPE(symbol->st_info);

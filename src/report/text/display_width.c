@@ -32,7 +32,8 @@ static const struct range WIDE[] = {
     {0x1f93c, 0x1f945}, {0x1f947, 0x1f9ff}, {0x1fa70, 0x1faf6}, {0x20000, 0x3fffd},
 };
 
-/* What is drawn onto the character before it, of the scripts that names in code are likely to be in. */
+/* Characters that are drawn onto the one before them, of the scripts that names in code are likely to be
+ * in. */
 static const struct range NONE[] = {
     {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},   {0x64b, 0x65f},
     {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f}, {0x202a, 0x202e}, {0x2060, 0x2064},

@@ -315,7 +315,7 @@ static void put_python(FILE *out, const json_t *frame)
     fputc(')', out);
 }
 
-/* What holds of the frames below it. */
+/* The text of a mark, which holds of the frames below it. */
 static void put_mark(FILE *out, const json_t *frame)
 {
     static const struct {
@@ -382,7 +382,7 @@ void ms_text_frame_name(FILE *out, const struct ms_report *report, const json_t 
         text_put_place(out, report, frame);
 }
 
-/* What a line of a stack shows: one frame, or a run of frames that are somebody's. */
+/* A line of a stack: one frame, or a run of frames that are somebody's. */
 struct line {
     const json_t *frame; /* of a run the one by which it was entered */
     const char *whose;   /* NULL for a frame by itself */
@@ -443,7 +443,7 @@ static void text_put_line(FILE *out, const struct ms_report *report, const struc
     fputc('\n', out);
 }
 
-/* Whether it is the program's own line, which ms_text_put_own() has said. */
+/* True if it is the program's own line, which ms_text_put_own() has said. */
 static bool is_said(const struct ms_report *report, json_int_t stack, const struct line *line)
 {
     bool inferred;

@@ -19,7 +19,7 @@ struct ms_text_number ms_text_size(json_int_t bytes);
 /** "850 ns", "12.3 us", "4.0 ms", "3.2 s", "2 h 05 min". */
 struct ms_text_number ms_text_duration(json_int_t ns);
 
-/** Whether headings on `out` may be set in bold: a terminal, and neither NO_COLOR nor TERM=dumb. */
+/** True if headings on `out` may be set in bold: a terminal, and neither NO_COLOR nor TERM=dumb. */
 bool ms_text_bold(FILE *out);
 void ms_text_heading(FILE *out, const char *text);
 
@@ -27,9 +27,10 @@ void ms_text_heading(FILE *out, const char *text);
  * too. Every string that is not a constant of ours goes through here. Returns how many columns it takes: two
  * for an East Asian wide character, none for what is drawn onto another (display_width.h). */
 size_t ms_text_put(FILE *out, const char *text);
-/** The same, filled up with blanks to so many columns. */
+/** As ms_text_put(), but filled up with blanks to so many columns. */
 void ms_text_column(FILE *out, const char *text, size_t columns);
-/** The same in at most so many columns: what is longer ends in "...". Returns how many were used. */
+/** As ms_text_put(), but in at most so many columns: a longer text ends in "...". Returns how many were
+ * used. */
 size_t ms_text_cut(FILE *out, const char *text, size_t columns);
 /** The word of the screens for a key of the report that has another: "allocated" of live, "pending" of the
  * pending list; else the key itself. docs/glossary.md has them. */
@@ -41,7 +42,7 @@ void ms_text_set_terminal(FILE *wrapped);
 int ms_text_fd(FILE *out);
 /** How many columns `out` has: a terminal's own, else what COLUMNS says, else 80; 40 to 1000. */
 size_t ms_text_width(FILE *out);
-/** Whether what is printed is read in UTF-8, by LC_ALL, LC_CTYPE or LANG. */
+/** True if what is printed is read in UTF-8, by LC_ALL, LC_CTYPE or LANG. */
 bool ms_text_is_utf8(void);
 /** A JSON value with jansson's `flags`, those characters spelled \uXXXX. 0, or -1. */
 int ms_text_json(FILE *out, const json_t *value, size_t flags);
@@ -49,14 +50,14 @@ int ms_text_json(FILE *out, const json_t *value, size_t flags);
 /** A path as ms_text_put, without the current directory where it lies in that. */
 void ms_text_put_path(FILE *out, const char *path);
 
-/** The same of a file with code in it: of an installed package what stands behind site-packages/, unless all
- * frames are shown. */
+/** As ms_text_put_path(), but of a file with code in it: of an installed package the part behind
+ * site-packages/, unless all frames are shown. */
 void ms_text_put_code_path(FILE *out, const char *path);
 
 /** One frame without newline: "function at file:line", "function (libfoo.so+0x1f)" or "libfoo.so+0x1f"; of
  * Python "function (file:line)"; of a mark what it says, in brackets. */
 void ms_text_frame(FILE *out, const struct ms_report *report, const json_t *frame);
-/** What a frame is called alone: the function, or of native code without a name "libfoo.so+0x1f". */
+/** The name of a frame alone: the function, or of native code without a name "libfoo.so+0x1f". */
 void ms_text_frame_name(FILE *out, const struct ms_report *report, const json_t *frame);
 /** From now on every frame is shown, names of C++ with their template arguments, and paths whole. */
 void ms_text_show_all_frames(void);
@@ -66,7 +67,7 @@ void ms_text_show_all_frames(void);
 void ms_text_stack(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                    size_t max);
 
-/** The same without its first line where ms_text_put_own() has just said it. */
+/** As ms_text_stack(), but without the first line if ms_text_put_own() has just said it. */
 void ms_text_callers(FILE *out, const struct ms_report *report, json_int_t stack, const char *indent,
                      size_t max);
 

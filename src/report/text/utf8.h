@@ -40,9 +40,9 @@ static inline uint32_t ms_utf8_character(const char *text, size_t bytes)
     return character;
 }
 
-/** Whether a terminal takes it for a command, or shows nothing of it where it changes how other characters
- * are shown: C0 and C1, what turns the direction of text (a name ends in another way than it seems to), what
- * has no width, and tags. */
+/** True if a terminal takes the character for a command, or shows nothing of it where it changes how other
+ * characters are shown: C0 and C1, those that turn the direction of text (a name ends in another way than it
+ * seems to), those that have no width, and tags. */
 static inline bool ms_utf8_is_control(uint32_t character)
 {
     static const struct {

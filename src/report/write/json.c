@@ -93,7 +93,7 @@ static void write_overhead(struct ms_out *out, const struct ms_report_input *inp
     ms_out_value(out, json);
 }
 
-/* What the report itself leaves out comes after what was said during the run. */
+/* Lines about what the report itself leaves out come after those that were said during the run. */
 static void write_diagnostics(struct ms_out *out, const struct ms_report_input *input)
 {
     const char *line;

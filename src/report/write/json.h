@@ -64,7 +64,7 @@ void ms_json_invalid_frees(struct ms_out *out, const struct ms_report_input *inp
 /* json_pools.c: pools[], and the segments of the pool */
 void ms_json_pools(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_pool_segments(struct ms_out *out, const struct ms_report_input *input);
-/** What a block says of itself beside its place: interface, kind, site, ... added to `json`. json_sites.c */
+/** The members of a block beside its place: interface, kind, site, ... added to `json`. json_sites.c */
 void ms_json_describe_block(json_t *json, const struct ms_block *block);
 
 const char *ms_json_kind_name(enum ms_kind kind);

@@ -82,7 +82,7 @@ static json_t *end_json(const struct ms_snapshot *snapshot, int number)
     return json_balance_row_json(snapshot, number, "end", t_ns, &balance);
 }
 
-/* What the driver said when there was no memory; nothing where others were at it meanwhile. */
+/* The balance by what the driver said when there was no memory; nothing if others were at it meanwhile. */
 static json_t *oom_json(const struct ms_snapshot *snapshot, const struct ms_oom *oom, unsigned i)
 {
     struct ms_balance balance = {.asked_ns = oom->t_ns,

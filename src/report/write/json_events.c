@@ -107,7 +107,7 @@ static json_t *unseen_frees_finding(uint64_t count)
                      "see coverage.blind_spots; `memshim doctor` tells how the program reaches the GPU");
 }
 
-/* Whether the program was given memory at its start, by MEMSHIM_PREALLOC: it is meant to lie free. */
+/* True if the program was given memory at its start, by MEMSHIM_PREALLOC: it is meant to lie free. */
 static bool is_preallocated(void)
 {
     static const char name[] = "PREALLOC=";
@@ -120,9 +120,9 @@ static bool is_preallocated(void)
     return false;
 }
 
-/* What the pool's figures at their peak say, where that is much. What was in use later on, within the same
- * reserve, was not lost: no more counts than what the pool held beyond all that was ever live. Whether
- * anything was said. */
+/* Findings from the pool's figures at their peak, if they are large. Memory that was in use later on, within
+ * the same reserve, was not lost: no more counts than what the pool held beyond all that was ever live. True
+ * if anything was said. */
 static bool write_pool_findings(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     bool said = false;
@@ -163,7 +163,7 @@ struct share {
     uint64_t bytes;
 };
 
-/* What of the pool's most was not the program's, the largest first. */
+/* The parts of the pool's most that were not the program's, the largest first. */
 static void find_shares(const struct ms_parts *parts, struct share shares[5])
 {
     const struct share all[5] = {
@@ -188,8 +188,8 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
     }
 }
 
-/* What the pool held at most, against what was live at most: where that is beyond the bound of docs/pool.md
- * for programs that wait for nothing. */
+/* The most that the pool held, against the most that was live: a finding if that is beyond the bound of
+ * docs/pool.md for programs that wait for nothing. */
 static void write_reserved_finding(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     uint64_t live = of->account.device.peak_live_bytes, reserved = of->pool.peak_reserved_bytes;

@@ -110,7 +110,8 @@ void ms_json_set_device(json_t *json, int number)
         json_object_set_new(json, "device_api", json_string(ms_device_api(number)));
 }
 
-/* Whether balances[] has rows of it that the driver was asked for, and if not, why. */
+/* The state of balances[]: whether it has rows of the device that the driver was asked for, and if not,
+ * why. */
 static const char *balance_state(const struct ms_snapshot_device *device)
 {
     return device->has_balance[MS_BALANCE_LATEST]           ? "told"
@@ -119,8 +120,8 @@ static const char *balance_state(const struct ms_snapshot_device *device)
                                                             : "unasked";
 }
 
-/* What was noted at different moments of a call is put right: no more was live, or reserved, than was
- * held. */
+/* Figures that were noted at different moments of a call are put right: no more was live, or reserved, than
+ * was held. */
 static uint64_t most_held(const struct ms_snapshot_device *device, uint64_t held)
 {
     uint64_t most = device->peak_held_bytes > held ? device->peak_held_bytes : held;

@@ -34,7 +34,7 @@ static json_t *site_hash(const struct ms_report_stacks *stacks, const struct ms_
     return json_string(text);
 }
 
-/* What a sampled stack allocated altogether, as far as its blocks tell. */
+/* The estimate of what a sampled stack allocated altogether, as far as its blocks tell. */
 static void add_estimate(json_t *json, const struct ms_estimate *total, const struct ms_estimate *live)
 {
     json_object_set_new(json, "estimated_total_bytes", json_integer((json_int_t)total->bytes));
@@ -45,7 +45,8 @@ static void add_estimate(json_t *json, const struct ms_estimate *total, const st
                         json_integer((json_int_t)((live->count_q8 + 128) >> 8)));
 }
 
-/* What it held at the moments of the timeline: [moment, bytes], where that is another figure than before. */
+/* The bytes that a site held at the moments of the timeline: [moment, bytes], if that is another figure than
+ * before. */
 static void add_held(json_t *json, const struct ms_site *site, uint64_t now_ns)
 {
     json_t *held = NULL;
@@ -103,7 +104,8 @@ static bool can_leak(unsigned kind)
     return kind != MS_KIND_REGISTERED && kind != MS_KIND_IMPORTED;
 }
 
-/* What is live and has not to be freed: what is kept for graphs is the driver's to give back. */
+/* The memory that the program had to free: what is live, and what its context took along. Memory that is kept
+ * for graphs is the driver's to give back. */
 static void owed(const struct ms_snapshot_site *copy, uint64_t *bytes_p, uint64_t *count_p)
 {
     bool is_graphs = copy->site.kind == MS_KIND_GRAPH;

@@ -91,7 +91,7 @@ static const char *mark_name(enum ms_pseudo_frame mark)
     return mark < MS_PSEUDO_COUNT ? names[mark] : NULL;
 }
 
-/* What a damaged ledger says of no code object and of no mark is left out. */
+/* A number that a damaged ledger has of no code object and of no mark is left out. */
 static json_t *frame_of_python(const struct ms_report_stacks *stacks, uint64_t frame)
 {
     json_t *json = json_pack("{s:s}", "kind", "python");

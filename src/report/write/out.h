@@ -39,7 +39,7 @@ void ms_out_end_array(struct ms_out *out);
 void ms_out_element(struct ms_out *out, json_t *element);
 /** The next element, without jansson: for arrays of many numbers. */
 void ms_out_number(struct ms_out *out, uint64_t number);
-/** Where the next byte goes in the file. */
+/** The place of the next byte in the file. */
 uint64_t ms_out_offset(const struct ms_out *out);
 /** Bytes as they are. */
 void ms_out_raw(struct ms_out *out, const char *text);

@@ -12,7 +12,7 @@
 #include "unwind/frame.h"
 #include "unwind/python/python.h"
 
-/* What stands in numbers[] until there are numbers. */
+/* The marks that stand in numbers[] until there are numbers. */
 enum { MENTIONED = 1, MENTIONED_ITSELF };
 
 /* Bits of `holds`; marks come behind, each at its number. */
@@ -92,7 +92,7 @@ static const char *stacks_file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What stays the same of a frame from run to run. Code in no module moves freely: only its presence
+/* The part of a frame that stays the same from run to run. Code in no module moves freely: only its presence
  * counts. */
 static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64_t rel_pc)
 {
@@ -105,7 +105,8 @@ static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64
     return ms_report_hash(hash, &rel_pc, sizeof rel_pc);
 }
 
-/* ... of a line of Python: its function, as lines move with every change of the file. */
+/* The part of a line of Python that stays the same: its function, as lines move with every change of the
+ * file. */
 static uint64_t hash_python(uint64_t hash, uint64_t frame)
 {
     const struct ms_code *code = ms_code_at(ms_frame_code(frame));
@@ -115,8 +116,8 @@ static uint64_t hash_python(uint64_t hash, uint64_t frame)
     return ms_report_hash(hash, name, strlen(name) + 1);
 }
 
-/* ... of a mark: what it says, and not of whom, as threads are numbered. What was inferred is of another
- * thread's moment, and so another one in each run. */
+/* The part of a mark that stays the same: what it says, and not of whom, as threads are numbered. A mark that
+ * was inferred is of another thread's moment, and so another one in each run. */
 static uint64_t hash_mark(uint64_t hash, uint64_t frame)
 {
     enum ms_pseudo_frame mark = ms_frame_pseudo_of(frame);

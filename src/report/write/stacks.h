@@ -50,8 +50,9 @@ void ms_report_stacks_mention(struct ms_report_stacks *stacks, ms_stack_id id);
 void ms_report_stacks_number(struct ms_report_stacks *stacks);
 /** The report's number of a stack; 0 is none. */
 uint32_t ms_report_stacks_at(const struct ms_report_stacks *stacks, ms_stack_id id);
-/** The same for the same chain of (build-id or file name, address within it) or (file and qualified name of a
- * Python function), in every run and rank; 0 for no stack. What was inferred counts as no more than that. */
+/** The hash of a stack: one value for the same chain of (build-id or file name, address within it) or (file
+ * and qualified name of a Python function), in every run and rank; 0 for no stack. What was inferred counts
+ * as no more than that. */
 uint64_t ms_report_stacks_hash(const struct ms_report_stacks *stacks, ms_stack_id id);
 void ms_report_stacks_close(struct ms_report_stacks *stacks);
 
