@@ -3,7 +3,8 @@
  * Floor 0. */
 #include "base/at_fork.h"
 
-/* Where the linker puts the lines of MS_AT_FORK; nowhere in a program that has none. */
+/* The ends of the section into which the linker puts the lines of MS_AT_FORK; both addresses are 0 in a
+ * program that has none. */
 extern const struct ms_at_fork begin[] __asm__("__start_ms_at_fork")
     __attribute__((weak, visibility("hidden")));
 extern const struct ms_at_fork end[] __asm__("__stop_ms_at_fork") __attribute__((weak, visibility("hidden")));

@@ -20,7 +20,7 @@ uint64_t ms_clock_slowly(void);
 #if defined(__x86_64__)
 enum { MS_CLOCK_RATE_BITS = 32, MS_CLOCK_OLD_TICKS = 1 << 24 };
 
-/** Where the extrapolation begins; guarded by a sequence number. */
+/** The point from which time is extrapolated; guarded by a sequence number. */
 extern MS_HIDDEN struct MS_CACHELINE ms_clock_anchor {
     _Atomic uint32_t sequence; /* odd while it is set */
     _Atomic uint64_t ticks, ns;

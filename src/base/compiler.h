@@ -21,7 +21,7 @@
 #else
 #define MS_UNSYNCHRONIZED __attribute__((no_sanitize("thread")))
 #endif
-/* The same of what is compiled into its callers, where those are not instrumented. */
+/* As MS_UNSYNCHRONIZED, for what is compiled into its callers where those are not instrumented. */
 #if defined(MS_SCHEDULES) || defined(__SANITIZE_THREAD__)
 #define MS_UNSYNCHRONIZED_INLINE MS_UNSYNCHRONIZED
 #elif defined(__clang__)

@@ -51,7 +51,7 @@ static inline enum ms_maker ms_device_maker(int number)
     return number < ms_device_first(MS_MAKER_ACL) ? MS_MAKER_HIP : MS_MAKER_ACL;
 }
 
-/** What the interface itself calls it. */
+/** The device's number in its own interface. */
 static inline int ms_device_index(int number)
 {
     return number < 0 ? number : number - ms_device_first(ms_device_maker(number));

@@ -135,8 +135,9 @@ int ms_file_number(const char *path, unsigned number, char *numbered, size_t byt
     return -1;
 }
 
-/* Where a file system knows no renaming that replaces nothing, a second name for it does not either; where it
- * knows no second names, as FAT, there are no links and no owners to beware of. */
+/* Gives the file its name without replacing one. If a file system knows no such renaming, the file gets a
+ * second name, which replaces nothing either; if it knows no second names, as FAT, there are no links and no
+ * owners to beware of. */
 static int move_to_new(const char *temporary, const char *path)
 {
     struct stat status;

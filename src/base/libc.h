@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What an error number says, in the C library's own English words, from wherever it is called; never NULL.
- * (strerror may allocate and translate; strerrordesc_np is of 2.32.) */
+/** The C library's own English words for an error number, from wherever it is called; never NULL. (strerror
+ * may allocate and translate; strerrordesc_np is of 2.32.) */
 const char *ms_error_text(int error);
 
 /** A loaded object, as the loader finds it by an address in it. */
@@ -19,7 +19,7 @@ struct ms_libc_object {
     const struct link_map *map;
 };
 
-/** Whether this process's C library finds objects without a lock (_dl_find_object, of 2.35). */
+/** True if this process's C library finds objects without a lock (_dl_find_object, of 2.35). */
 bool ms_libc_finds_objects(void);
 
 /** The object that `address` lies in; false if there is none, or the C library does not find any. */

@@ -90,7 +90,7 @@ static inline void ms_lock(struct ms_lock *lock)
     ms_lock_note_taken(lock);
 }
 
-/** Whether the lock was free, and is held now. */
+/** True if the lock was free, and is held now. */
 static inline bool ms_trylock(struct ms_lock *lock)
 {
     uint32_t free_state = 0;

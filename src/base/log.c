@@ -25,7 +25,7 @@ enum { LINE_BYTES = 1024, KEPT_BYTES = MS_TABLE_DIAGNOSTICS_ROW_BYTES };
 
 typedef char kept_line[KEPT_BYTES];
 
-/* What is said, and how: as it was given, as it is kept, as it is written. */
+/* A message: as it was given, as it is kept, as it is written. */
 struct wording {
     enum ms_log_level level;
     const char *area, *format;
@@ -133,7 +133,7 @@ void ms_log(enum ms_log_level level, const char *area, const char *format, ...)
     errno = saved_errno;
 }
 
-/* Whether the line is new, or there is no room to tell. */
+/* True if the line is new, or there is no room to tell. */
 static bool log_keep(const char *line)
 {
     bool fresh = true;

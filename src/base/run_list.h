@@ -14,7 +14,7 @@
 
 enum { MS_RUN_LIST_BYTES = 512 };
 
-/** Whether a run's list is there: that is until its `memshim run` has read it. */
+/** True while a run's list is there: that is until its `memshim run` has read it. */
 bool ms_run_list_is_there(uint64_t id);
 
 /** Makes the list of the run `id`, with mode 0600; its path goes to `path` of MS_RUN_LIST_BYTES. Returns 0,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What is allowed, to complete "... is not ". */
+/** The sizes that are allowed, in words that complete "... is not ". */
 #define MS_SIZE_ALLOWED "a size: a number such as 512, 1.5G, 1GB or 1GiB, all units powers of 1024"
 
 /** Reads a size: digits, a fraction if a unit follows, and K, M, G or T, alone or with B or iB, in any case.
@@ -16,7 +16,7 @@
  * false if there is none or it has more than 64 bits. */
 bool ms_size_read(const char **text_p, uint64_t *bytes_p);
 
-/** Whether it is a bare number of bytes, more than 0 and less than 1M: a unit is likely missing. */
+/** True if it is a bare number of bytes, more than 0 and less than 1M: a unit is likely missing. */
 bool ms_size_lacks_unit(const char *text);
 
 /** So much holds every size as ms_size_write() spells it. */

@@ -13,7 +13,7 @@ enum ms_frame_kind {
     MS_FRAME_PSEUDO = 0xf1, /* what holds of the frames further out */
 };
 
-/** What a mark says of the frames further out than itself. */
+/** The things that a mark can say of the frames further out than itself. */
 enum ms_pseudo_frame {
     MS_PSEUDO_APART =
         1,              /* Python frames of the same moment, which could not be paired with the native ones */
@@ -63,7 +63,7 @@ static inline enum ms_pseudo_frame ms_frame_pseudo_of(uint64_t frame)
     return (enum ms_pseudo_frame)((frame >> 32) & 0xff);
 }
 
-/** Where a mark's text begins in the table of texts of codes; 0 for none. */
+/** The place where a mark's text begins in the table of texts of codes; 0 for none. */
 static inline uint32_t ms_frame_pseudo_text(uint64_t frame)
 {
     return (uint32_t)frame;

@@ -39,7 +39,7 @@ static inline bool ms_stack_sampling(void)
     return atomic_load_explicit(&ms_stack_is_sampling, memory_order_relaxed);
 }
 
-/** Whether a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to
+/** True if a call for `bytes` is to take its stack, when stacks are sampled. Independent from call to
  * call. */
 bool ms_stack_sampled(uint64_t bytes);
 
@@ -57,7 +57,8 @@ unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const void *caller,
 
 /** Intern `count` frames (frame.h), innermost first: return addresses as a rule. */
 ms_stack_id ms_stack_intern(const uintptr_t *frames, unsigned count);
-/** The same, called from the stack `outer`; ids[i] is the stack from frames[i] outwards. */
+/** As ms_stack_intern, for frames called from the stack `outer`; ids[i] is the stack from frames[i]
+ * outwards. */
 ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, unsigned count,
                                   ms_stack_id *ids);
 /** The calling thread's latest stack is not to be built upon. */

@@ -25,14 +25,14 @@ struct ms_elf {
 /** False for an object without a dynamic section or without a symbol table. */
 bool ms_elf_open(const struct dl_phdr_info *info, struct ms_elf *elf_p);
 
-/** The same from an object's bias and dynamic section, as the loader's own list has them. */
+/** As ms_elf_open, from an object's bias and dynamic section, as the loader's own list has them. */
 bool ms_elf_read(uintptr_t bias, const ElfW(Dyn) * dynamic, struct ms_elf *elf_p);
 
 /** Address of the default definition of `name`, or 0. Indirect functions count as absent: calling their
  * resolver is the loader's. */
 uintptr_t ms_elf_symbol(const struct ms_elf *elf, const char *name);
 
-/** The same, with the end of what it names. */
+/** As ms_elf_symbol, with the end of what the symbol names. */
 uintptr_t ms_elf_range(const struct ms_elf *elf, const char *name, uintptr_t *end_p);
 
 /** strcmp(a, b) == 0, without calling a function that somebody may have replaced and not yet bound. */
@@ -45,18 +45,19 @@ const char *ms_elf_needed(const struct ms_elf *elf, unsigned index);
  * come more than once. */
 void ms_elf_each_import(const struct ms_elf *elf, void (*visit)(const char *name, void *arg), void *arg);
 
-/** Whether it defines symbols at the version node `name`. */
+/** True if the object defines symbols at the version node `name`. */
 bool ms_elf_has_version(const struct ms_elf *elf, const char *name);
 
-/** What is called with a symbol that an object leaves to others to define, and the address that the loader
- * has put in for it; true ends the search. What is not bound yet leads into the object itself. */
+/** A function that is called with a symbol that an object leaves to others to define, and the address that
+ * the loader has put in for it; true ends the search. A symbol that is not bound yet leads into the object
+ * itself. */
 typedef bool ms_elf_visit(void *arg, const char *symbol, uintptr_t address);
 
 /** Calls `visit` with each, until that says true; whether it did. By relocations, since not every object has
  * its undefined symbols in a table whose length can be told. */
 bool ms_elf_each_bound(const struct ms_elf *elf, ms_elf_visit *visit, void *arg);
 
-/** Whether `address` lies in one of the object's loaded segments. */
+/** True if `address` lies in one of the object's loaded segments. */
 bool ms_elf_holds(const struct dl_phdr_info *info, uintptr_t address);
 
 #endif

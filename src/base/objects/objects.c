@@ -99,7 +99,7 @@ static bool overlaps(const struct ms_object *a, const struct ms_object *b)
     return a->start < b->end && b->start < a->end;
 }
 
-/* What lies, or lay, where an object appears. */
+/* The rows of objects that lie, or lay, in the place where an object appears. */
 struct place {
     const struct ms_object *object;
     uint32_t newest, generation; /* of the rows there; MS_OBJECTS_NONE; the next one's */
@@ -182,7 +182,7 @@ static void merge_object(const struct ms_object *object)
         note_live(index);
 }
 
-/* What was loaded and was not seen in a look at all is gone. */
+/* Objects that were loaded and were not seen in a look at all of them are gone. */
 static void merge_all(const struct ms_objects_look *look)
 {
     uint32_t before = merged.live_count;

@@ -31,21 +31,21 @@ struct ms_object {
  * what the callback did. */
 int ms_each_object(int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
 
-/** What of the list a search has seen: all zeros for nothing. Kept by the search, used inside the call alone.
- */
+/** The part of the loader's list that a search has seen: all zeros for nothing. Kept by the search, used
+ * inside the call alone. */
 struct ms_objects_since {
     unsigned long long adds, subs; /* what the loader had counted */
     const struct link_map *last;   /* of the list, good as long as nothing is unloaded */
 };
 
-/** The same for what came since. Where something was unloaded, or that cannot be told, `anew` is called and
- * then everything is gone through. A callback that ends it, by what is returned then, makes the next one
- * begin anew. */
+/** As ms_each_object, for the objects that came since. If something was unloaded, or that cannot be told,
+ * `anew` is called and then everything is gone through. A callback that ends the search, by what it returns,
+ * makes the next one begin anew. */
 int ms_each_object_since(struct ms_objects_since *since, void (*anew)(void *arg),
                          int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
 
-/** What pthread_atfork calls for it. The first waits for a second at most, and not at all below memshim's own
- * code. */
+/** The handlers that pthread_atfork calls for it. The first waits for a second at most, and not at all below
+ * memshim's own code. */
 void ms_objects_before_fork(void);
 void ms_objects_after_fork_parent(void);
 void ms_objects_after_fork_child(void);
@@ -61,7 +61,7 @@ void ms_objects_refresh(void);
  * old one's stacks. */
 void ms_objects_changed(void);
 
-/** Whether ms_objects_changed was called since the last refresh, in one load. */
+/** The counts that tell, by loads alone, whether ms_objects_changed was called since the last refresh. */
 extern MS_HIDDEN struct ms_objects_counts {
     _Atomic uint64_t changes, changes_seen; /* announced, and looked at */
     _Atomic uint64_t adds_seen, subs_seen;  /* what the loader had counted then */
@@ -77,7 +77,7 @@ static inline bool ms_objects_stale(void)
            atomic_load_explicit(&ms_objects_counts.changes_seen, memory_order_relaxed);
 }
 
-/** Whether any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
+/** True if any object was ever seen to go; while false, ms_object_generation is 0 for every address. */
 bool ms_objects_any_gone(void);
 
 /** How many objects the loader had unloaded by the last refresh: what was learned of an address holds while

@@ -29,7 +29,7 @@ void ms_objects_look_end(struct ms_objects_look *look);
 int ms_objects_go_since(struct ms_objects_since *since, void (*anew)(void *arg),
                         int (*callback)(struct dl_phdr_info *, size_t, void *), void *arg);
 
-/** Whether both are the same object, by file names and not paths: a relative path was made absolute with the
+/** True if both are the same object, by file names and not paths: a relative path was made absolute with the
  * directory of that moment. */
 bool ms_object_is(const struct ms_object *a, const struct ms_object *b);
 

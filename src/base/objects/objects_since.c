@@ -44,8 +44,7 @@ static bool are_where_said(const ElfW(Ehdr) * head, const ElfW(Phdr) * parts, ui
     return false;
 }
 
-/* What lies at the beginning of an object: as a rule its headers, one behind the other, and less than a page.
- */
+/* The beginning of an object: as a rule its headers, one behind the other, and less than a page. */
 struct beginning {
     ElfW(Ehdr) head;
     ElfW(Phdr) parts[PARTS_MAX];

@@ -46,7 +46,7 @@ static const struct ms_option_info infos[MS_OPT_COUNT] = {
 
 static struct ms_option_value values[MS_OPT_COUNT];
 
-/* Where complaints go, and how many there were. */
+/* The receiver of complaints, and how many there were. */
 struct listener {
     ms_option_complaint_func_t complain;
     void *arg;

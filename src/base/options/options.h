@@ -28,7 +28,7 @@ enum ms_option_type {
 };
 enum ms_option_effect { MS_EFFECT_NOW, MS_EFFECT_POOL, MS_EFFECT_STACKS, MS_EFFECT_LEDGER };
 
-/** What is known of an option before any value: one row of options.def. */
+/** The facts about an option that are known before any value: one row of options.def. */
 struct ms_option_info {
     const char *name; /* without MEMSHIM_ */
     enum ms_option_type type;
@@ -61,7 +61,7 @@ const char *ms_option_text(enum ms_option_id id);
 int64_t ms_option_int(enum ms_option_id id);
 /** SIZE or SHARE in bytes; a percentage is of `total_bytes`; "none" is UINT64_MAX. */
 uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes);
-/** Whether it was given as a percentage. */
+/** True if it was given as a percentage. */
 bool ms_option_is_percent(enum ms_option_id id);
 
 /* Values of the enumerated options that code branches on, in the order of options.def. */

@@ -137,7 +137,7 @@ static int store_open_again(void)
     return -1;
 }
 
-/* Whether others still have their part of the file system if the file takes so much more. A container's
+/* True if others still have their part of the file system when the file takes so much more. A container's
  * /dev/shm has 64 MiB for all of its processes, and a library that finds no room there ends its program. */
 static bool leaves_room(int fd, uint64_t bytes)
 {

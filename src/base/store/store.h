@@ -31,7 +31,7 @@ enum ms_table {
     MS_TABLE_COUNT
 };
 
-/** What the file says of one table. */
+/** One table, as the file describes it. */
 struct ms_store_table {
     char name[16];
     uint64_t row_bytes, capacity;
@@ -61,7 +61,7 @@ struct ms_store_header {
 _Static_assert(sizeof(struct ms_store_header) <= MS_STORE_HEADER_BYTES, "the header has its place");
 
 #define MS_STORE_ROUND(bytes) (((bytes) + 65535) / 65536 * 65536)
-/** Where the tables lie in the range; never instantiated. */
+/** The places of the tables in the range; never instantiated. */
 struct ms_store_layout {
     char HEADER[MS_STORE_HEADER_BYTES];
 #define MS_TABLE(id, name, row_bytes, rows) char id[MS_STORE_ROUND((size_t)(row_bytes) * (rows))];
@@ -90,7 +90,8 @@ bool ms_table_reserve(enum ms_table table, uint64_t rows);
 uint64_t ms_table_reserved(enum ms_table table);
 /** The first `rows` rows are whole, for readers of this process and of the file. */
 void ms_table_publish(enum ms_table table, uint64_t rows);
-/** The same where others may publish as well: false if somebody did, and then *was_p says what there is. */
+/** As ms_table_publish, where others may publish as well: false if somebody did, and then *was_p says what
+ * there is. */
 bool ms_table_publish_more(enum ms_table table, uint64_t *was_p, uint64_t rows);
 extern MS_HIDDEN struct ms_table_state {
     _Atomic uint64_t rows, committed, dropped;
@@ -102,7 +103,7 @@ static inline uint64_t ms_table_rows(enum ms_table table)
 /** Gives out `count` more rows, for tables whose rows say themselves whether they are whole. False as for
  * ms_table_reserve. */
 bool ms_table_take(enum ms_table table, uint64_t count, uint64_t *first_p);
-/** Whether this row lies in the file, where other processes can read it. */
+/** True if this row lies in the file, where other processes can read it. */
 bool ms_table_in_file(enum ms_table table, uint64_t row);
 /** Something found no room in this table. */
 void ms_table_drop(enum ms_table table);

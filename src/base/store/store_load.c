@@ -78,7 +78,7 @@ static int check_header(struct file *file, const struct ms_store_header *mine)
     return 0;
 }
 
-/* What of an extent lies in the file; 0 for none of it. */
+/* The bytes of an extent that lie in the file; 0 if none of them do. */
 static uint64_t usable_bytes(const struct file *file, const struct ms_store_extent *extent)
 {
     if (extent->table >= MS_TABLE_COUNT || extent->file_offset < MS_STORE_HEADER_BYTES ||
@@ -88,9 +88,9 @@ static uint64_t usable_bytes(const struct file *file, const struct ms_store_exte
     return extent->bytes < left ? extent->bytes : left;
 }
 
-/* Where data begins at `from` or behind it, and where it ends, within [from, end): in the file's holes there
- * are zeros, as in what was not read, and a file may have more of them than there is memory. False for no
- * more of it. */
+/* Finds the place where data begins at `from` or behind it, and where it ends, within [from, end): in the
+ * file's holes there are zeros, as in what was not read, and a file may have more of them than there is
+ * memory. False if there is no more data. */
 static bool next_data(int fd, uint64_t from, uint64_t end, uint64_t *begin_p, uint64_t *end_p)
 {
     off_t begin = lseek(fd, (off_t)from, SEEK_DATA);

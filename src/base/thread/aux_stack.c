@@ -82,7 +82,7 @@ static struct spare *aux_stack_take(void)
     return NULL;
 }
 
-/* What is given back last was taken first: so a thread has the same ones again. */
+/* The stack that is given back last was taken first: so a thread has the same ones again. */
 static void aux_stack_give(struct spare *spare)
 {
     latest = (uint16_t)(spare - spares);

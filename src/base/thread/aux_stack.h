@@ -29,7 +29,7 @@ enum {
  * is no memory, too many are in use, or this machine has no way to switch. On one already it is a plain
  * call. */
 bool ms_aux_stack_call(void (*function)(void *), void *argument);
-/** The same, but on the caller's own stack where there is no other. */
+/** As ms_aux_stack_call, but on the caller's own stack where no auxiliary one is to be had. */
 void ms_aux_stack_call_anyway(void (*function)(void *), void *argument);
 
 /** MS_AUX_STACK_BUFFER_BYTES, aligned to 64, whose content is whatever it was; NULL where none is to be had.

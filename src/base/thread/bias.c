@@ -86,8 +86,8 @@ static void fence_all(void)
     ms_clock_sleep(SETTLE_NS);
 }
 
-/* Whether the thread is inside the lock, by itself or with another. What it did there before is seen then by
- * who sees it elsewhere. */
+/* True if the thread is inside the lock, by itself or with another. Who sees it elsewhere also sees what it
+ * did inside before. */
 static bool is_inside(const struct ms_bias_thread *thread, const struct ms_bias *bias, enum ms_bias_kind kind)
 {
     return atomic_load_explicit(&thread->inside[kind], memory_order_acquire) == bias ||
@@ -109,7 +109,7 @@ static bool wait_until_left(const struct ms_bias *bias, const struct ms_bias_thr
     return true;
 }
 
-/* Whether it may have an owner, or was taken away too often for that of late. */
+/* True if the lock may have an owner; false if it was taken away too often for that of late. */
 static bool is_worth(const struct ms_bias *bias)
 {
     return bias->worth_ns < ms_clock_ns() + (uint64_t)AT_ONCE * WORTH_NS;

@@ -104,7 +104,7 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
  * a look, as long as none of its locks is taken away. NULL if they are not. For a thread that is inside
  * none. */
 struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard);
-/** What ms_bias_pair said is void, and the thread has to ask anew. */
+/** The answer of ms_bias_pair becomes void, and the thread has to ask anew. */
 static inline void ms_bias_revoke(struct ms_bias_thread *thread)
 {
     atomic_store_explicit(&thread->lost, 1, memory_order_seq_cst);
@@ -130,7 +130,7 @@ static inline void ms_bias_revoke_owner(const struct ms_bias *bias)
         ms_bias_revoke(owner);
 }
 
-/** The same for who took it because of what lies there, and does not come to own it. */
+/** As ms_bias_unlock, for who took the lock because of what lies there, and does not come to own it. */
 static inline void ms_bias_unlock_visited(struct ms_bias *bias, enum ms_bias_kind kind)
 {
     struct ms_bias_thread *me = ms_bias_me;
@@ -149,7 +149,7 @@ static inline bool ms_bias_was_mine(const struct ms_bias *bias)
 /** For who takes many: nobody owns it then, nor does by this. */
 void ms_bias_lock_plainly(struct ms_bias *bias, enum ms_bias_kind kind);
 void ms_bias_unlock_plainly(struct ms_bias *bias);
-/** The same as ms_lock_within; false as well if the owner does not leave, who then goes on as before. */
+/** As ms_lock_within; false as well if the owner does not leave, who then goes on as before. */
 bool ms_bias_lock_within(struct ms_bias *bias, enum ms_bias_kind kind, unsigned timeout_ms);
 
 #endif

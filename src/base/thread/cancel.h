@@ -18,8 +18,8 @@
 #include "base/compiler.h"
 #include "base/thread/guard.h"
 
-/** Where the type is: a byte at that distance from ms_thread, the same in every thread, and the bits of it
- * that are set in a thread whose cancellation is asynchronous. No bits: not known. */
+/** The place of the cancellation type: a byte at that distance from ms_thread, the same in every thread, and
+ * the bits of it that are set in a thread whose cancellation is asynchronous. No bits: not known. */
 extern MS_HIDDEN ptrdiff_t ms_cancel_distance;
 extern MS_HIDDEN _Atomic unsigned char ms_cancel_bits;
 
@@ -28,7 +28,7 @@ extern MS_HIDDEN _Atomic unsigned char ms_cancel_bits;
  * it. */
 void ms_cancel_learn(void);
 
-/** Whether the calling thread's cancellation is deferred, as far as that can be told by looking: false proves
+/** True if the calling thread's cancellation is deferred, as far as that can be told by looking: false proves
  * nothing. */
 static inline bool ms_cancel_is_deferred(void)
 {
@@ -37,7 +37,7 @@ static inline bool ms_cancel_is_deferred(void)
     return MS_LIKELY(bits && !(*(const volatile unsigned char *)place & bits));
 }
 
-/** Where the calling thread's type is; NULL if that is not known. */
+/** The place of the calling thread's cancellation type; NULL if that is not known. */
 static inline const unsigned char *ms_cancel_place(void)
 {
     uintptr_t place = (uintptr_t)&ms_thread + (uintptr_t)ms_cancel_distance;

@@ -35,7 +35,7 @@ static inline unsigned ms_thread_id(void)
     return MS_LIKELY(ms_thread.tid) ? ms_thread.tid : ms_thread_ask_id();
 }
 
-/** Whether no thread of this process has that id. */
+/** True if no thread of this process has that id. */
 bool ms_thread_is_gone(unsigned tid);
 
 static inline int ms_guard_enter(void)

@@ -35,12 +35,12 @@ static inline uint64_t ms_slow_path_now(void)
 {
     return atomic_load_explicit(&ms_slow_path_word, memory_order_acquire);
 }
-/** Whether any bit is set in a word. */
+/** True if any bit is set in a word. */
 static inline bool ms_slow_path_any(uint64_t word)
 {
     return MS_UNLIKELY((uint32_t)word);
 }
-/** Whether any of these bits is set. */
+/** True if any of these bits is set. */
 static inline bool ms_slow_path(uint32_t bits)
 {
     return MS_UNLIKELY(ms_slow_path_now() & bits);
@@ -53,7 +53,7 @@ static inline void ms_slow_path_clear(uint32_t bits)
 {
     atomic_fetch_and(&ms_slow_path_word, ~(uint64_t)bits);
 }
-/** What was learned is void. */
+/** Makes void what was learned. */
 static inline void ms_slow_path_forget(void)
 {
     atomic_fetch_add(&ms_slow_path_word, MS_SLOW_PATH_VOID);

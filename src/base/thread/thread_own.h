@@ -20,7 +20,7 @@ struct ms_own {
     uint64_t recall[MS_OWN_RECALL_BYTES / 8]; /* unwind/native/recall.h */
 };
 
-/** What every thread has to begin with: all zeros, and nobody writes there. */
+/** The record that every thread has to begin with: all zeros, and nobody writes there. */
 extern MS_HIDDEN const struct ms_own ms_own_none;
 
 /** A record for the calling thread, all zeros; NULL without memory. Inside memshim's own code, and outside

@@ -27,8 +27,8 @@ void ms_journal_end_taken_back(void);
 /** The report is whole: the file is removed; the record goes on in its memory. */
 void ms_journal_remove(void);
 
-/** What a file system of this type (statfs) is called if it lies on other machines, or may; NULL if it is
- * local. A mapped file there may fail in ways that kill the host. */
+/** The name of a file system of this type (statfs) if it lies on other machines, or may; NULL if it is local.
+ * A mapped file there may fail in ways that kill the host. */
 const char *ms_journal_network_name(unsigned long type);
 
 #endif

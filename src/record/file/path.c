@@ -15,7 +15,8 @@ static const char *path_text_of(const char *key)
     return text ? text : "";
 }
 
-/* What `letter` stands for, written into `text` where it has to be made; NULL if it stands for nothing. */
+/* The text that `letter` stands for, written into `text` where it has to be made; NULL if it stands for
+ * nothing. */
 static const char *placeholder(char letter, char *text, size_t bytes)
 {
     const char *executable = path_text_of("exe"), *slash = strrchr(executable, '/');

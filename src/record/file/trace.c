@@ -22,8 +22,8 @@
 
 enum {
     WRITE_BYTES = MS_TRACE_RING_BYTES / 4,    /* somebody should write */
-    WAIT_BYTES = MS_TRACE_RING_BYTES / 4 * 3, /* everybody waits until somebody has written ... */
-    WAIT_MS = 1000,                           /* ... for so long */
+    WAIT_BYTES = MS_TRACE_RING_BYTES / 4 * 3, /* everybody waits until somebody has written */
+    WAIT_MS = 1000,                           /* the longest of these waits */
     NAMES_MAX = 99,
     LINE_BYTES = 160,
     STREAMS_MAX = 1024,

@@ -18,7 +18,7 @@
 #include "record/file/trace.h"
 #include "record/file/trace_file.h"
 
-/* Where the summary's line begins: the head's last. */
+/* The place where the summary's line begins: it is the head's last. */
 static uint64_t summary_offset(void)
 {
     return ms_process()->trace_start - MS_TRACE_SUMMARY_BYTES;

@@ -12,7 +12,7 @@
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t followed[MS_DEVICES_MAX], in_pools[MS_DEVICES_MAX], imported[MS_DEVICES_MAX], managed;
-static _Atomic uint64_t beside[MS_DEVICES_MAX]; /* ... with managed ones */
+static _Atomic uint64_t beside[MS_DEVICES_MAX]; /* bytes that the vendor made, managed ones too */
 
 static struct ms_balance_row *balance_row_of(int device, enum ms_balance_moment moment)
 {

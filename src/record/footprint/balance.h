@@ -47,7 +47,7 @@ static inline uint64_t ms_balance_known(const struct ms_balance *balance)
            balance->followed_bytes + balance->driver_rounding_bytes + balance->driver_cached_bytes +
            balance->contexts_bytes;
 }
-/** What is in use beyond that is untracked. False where that is less than nothing. */
+/** Bytes in use beyond those that are known are untracked. False where they are less than nothing. */
 bool ms_balance_close(struct ms_balance *balance);
 
 /** Takes what is more than is in use out of what was inferred of the driver; false where that is not
@@ -60,7 +60,7 @@ uint64_t ms_balance_beside(int device);
 void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns);
 void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns);
 uint64_t ms_ledger_followed(int device);
-/** What of that lies in the vendor's own pools. */
+/** The part of ms_ledger_followed that lies in the vendor's own pools. */
 uint64_t ms_ledger_followed_in_pools(int device);
 /** Live managed memory, of all devices together: where its pages lie nobody tells. */
 uint64_t ms_ledger_managed(void);
@@ -69,7 +69,7 @@ uint64_t ms_ledger_imported(int device);
 
 /** The driver was asked. */
 void ms_ledger_balance(int device, const struct ms_balance *balance);
-/** ... and there is no answer. */
+/** The driver was asked, and there is no answer. */
 void ms_ledger_balance_missed(int device, enum ms_balance_miss miss);
 uint32_t ms_balance_missed(int device, enum ms_balance_miss miss);
 /** False if it never was, or the row was being written. */

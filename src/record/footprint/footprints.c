@@ -12,7 +12,7 @@
 
 enum { CHUNK = 128, MODULES_MAX = 1 << 16 };
 
-/* What one module has of a row. */
+/* One module, and what it has of a row. */
 struct module {
     struct module *next;
     uint64_t handle, bytes;

@@ -17,8 +17,8 @@ struct ms_footprint_event {
     uint64_t context; /* the vendor's id; 0 if none was current */
     uint64_t module;  /* handle of a module or library */
     uint64_t bytes;   /* by which the device's free memory fell */
-    /* What was free was read before as well, and nothing else was recorded meanwhile; else it is what is in
-       use on the device and not this process's. */
+    /* True if what was free was read before as well, and nothing else was recorded meanwhile; else `bytes` is
+     * what is in use on the device and not this process's. */
     bool is_exact;
     ms_stack_id stack;
     uint32_t thread;
@@ -26,7 +26,7 @@ struct ms_footprint_event {
     uint16_t api;
 };
 
-/** What was taken for one context, or for the modules that one place loaded into it. */
+/** Memory that was taken for one context, or for the modules that one place loaded into it. */
 struct MS_CACHELINE ms_footprint_row {
     _Atomic uint32_t state; /* 1 once it says what it is */
     uint32_t taker;
@@ -49,17 +49,17 @@ void ms_ledger_footprint_grew(const struct ms_footprint_event *taking);
 void ms_ledger_module_gone(uint64_t module);
 /** A context is no more, nor are its modules. */
 void ms_ledger_footprints_died(uint64_t context);
-/** What is taken on the device now. */
+/** The bytes that are taken on the device now. */
 uint64_t ms_ledger_taken(int device);
-/** Whether any of it was told from what was in use afterwards. */
+/** True if any of these bytes were told from what was in use afterwards. */
 bool ms_ledger_taken_is_inferred(int device);
 /** The least that a context of the device took, UINT64_MAX if none was seen to begin: where it cannot be
  * asked before the next one, that one takes as much. */
 uint64_t ms_ledger_taken_least(int device);
-/** Whether that context was ever seen on the device. */
+/** True if that context was ever seen on the device. */
 bool ms_ledger_taken_by(int device, uint64_t context);
-/** What was inferred of the device's contexts and modules was too much: takes `bytes` off, as far as they are
- * there, and returns how many. */
+/** Too much was inferred of the device's contexts and modules: takes `bytes` off, as far as they are there,
+ * and returns how many. */
 uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes);
 
 /** Copies rows, at most `room`; false if the lock was not to be had within `timeout_ms`. */

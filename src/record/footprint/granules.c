@@ -39,7 +39,7 @@ static uint64_t granules_size_of(int device)
     return size;
 }
 
-/* What Ascend's runtime takes for a block: it is rounded to 32 bytes, with 32 more behind it (CANN,
+/* The bytes that a block takes: Ascend's runtime rounds it to 32 bytes, with 32 more behind it (CANN,
  * aclrtMalloc). */
 static uint64_t taken(int device, uint64_t bytes)
 {

@@ -15,7 +15,7 @@ void ms_granules_out(int device, uint64_t address, uint64_t bytes);
 /** An array, whose address nobody tells: a small one is taken to lie where other small blocks have room, as
  * they share granules; a large one has granules of its own. */
 void ms_granules_array(int device, uint64_t bytes, int more);
-/** What granules in which such blocks lie have beyond the blocks. */
+/** The bytes that granules in which such blocks lie have beyond the blocks. */
 uint64_t ms_granules_beyond(int device);
 
 #endif

@@ -55,7 +55,7 @@ static void pools_note(enum ms_series series, int device, uint64_t now_ns, uint6
     ms_history_note(ms_history_of_series(series, ms_account_number(device), true), now_ns, before, now);
 }
 
-/* What the program has of the device, whoever gave it. */
+/* The bytes that the program has of the device, whoever gave them. */
 static uint64_t held_now(int device)
 {
     return atomic_load(&reserved_now[device]) + ms_balance_beside(device);

@@ -43,7 +43,7 @@ struct ms_piece_record {
     uint8_t state;
 };
 
-/** What was asked for when there was no memory; and of what that is made. */
+/** Requests for which there was no memory; and what the memory for them is made of. */
 enum ms_asked {
     MS_ASKED_UNKNOWN,
 #define MS_ASKED_ROW(kind, word, group, told) MS_ASKED_##kind,
@@ -59,7 +59,7 @@ enum ms_asked_group {
     MS_ASKED_OF_HOST,
     MS_ASKED_OF_ADDRESSES
 };
-/** What a kind of memory (enum ms_kind) is to whoever asks for it. */
+/** The request for a kind of memory (enum ms_kind). */
 static inline enum ms_asked ms_asked_of_kind(unsigned kind)
 {
     return (enum ms_asked)(MS_ASKED_DEVICE + kind);
@@ -71,7 +71,7 @@ enum ms_oom_cause {
 #include "record/live/oom.def"
     MS_OOM_CAUSES
 };
-/** ... and where the cause is fragmentation, of which kind. */
+/** The kind of fragmentation, where that is the cause. */
 enum ms_oom_fragmentation {
     MS_OOM_WHOLE,       /* none */
     MS_OOM_INTERLEAVED, /* what is free lies between live blocks */
@@ -87,7 +87,7 @@ enum ms_oom_policy {
     MS_OOM_NO_PREALLOC,
     MS_OOM_POLICIES
 };
-/** What would have made it fit: each for itself, as far as it is there. */
+/** Changes that would have made the request fit: each for itself, as far as it is there. */
 struct ms_oom_fit {
     uint64_t free_bytes; /* so much more, freed before; 0 where that would not have done */
     uint64_t value;      /* of the policy */

@@ -74,7 +74,8 @@ static uint64_t check_of(const struct ms_ipc_export_row *row)
     return ms_token_check(&checked, sizeof(checked));
 }
 
-/* What a reader in another process needs besides the row. */
+/* The first thing that a reader in another process needs besides the row, and would not have; NULL if it has
+ * all. */
 static const char *what_is_missing(void)
 {
     if (!*ms_journal_path())

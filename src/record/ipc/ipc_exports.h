@@ -57,9 +57,9 @@ void ms_ipc_export_token(uint32_t row, unsigned char token_p[MS_TOKEN_BYTES]);
 /** The block is freed, or its context has died: its tokens are void from here on. */
 void ms_ipc_export_revoke(uint32_t row);
 
-/** What another process's token stands for. False, with one line in `why`, if it stands for nothing: changed
- * on its way, freed, its process has ended or cannot be looked into from here. Reads files; waits for
- * nobody. */
+/** Finds the block that another process's token stands for. False, with one line in `why`, if it stands for
+ * nothing: changed on its way, freed, its process has ended or cannot be looked into from here. Reads files;
+ * waits for nobody. */
 bool ms_ipc_export_resolve(const unsigned char token[MS_TOKEN_BYTES], struct ms_ipc_export *block_p,
                            char *why, size_t why_bytes);
 

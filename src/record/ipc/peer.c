@@ -43,7 +43,7 @@ static bool has_rows_of(int fd, enum ms_table number, uint32_t row_bytes)
            table.row_bytes == row_bytes;
 }
 
-/* What the header begins with; the whole of it is too much for a stack. */
+/* The beginning of the header is read alone: the whole of it is too much for a stack. */
 static bool has_our_format(int fd)
 {
     struct {
@@ -62,7 +62,7 @@ static bool has_our_format(int fd)
            has_rows_of(fd, MS_TABLE_EXPORTS, MS_TABLE_EXPORTS_ROW_BYTES);
 }
 
-/* Where a table's byte lies in the file; extents hold whole rows. */
+/* The place of a table's byte in the file; extents hold whole rows. */
 static bool peer_place_of(int fd, enum ms_table table, uint64_t table_offset, uint64_t *offset_p)
 {
     struct ms_store_extent some[16];

@@ -24,7 +24,7 @@ struct ms_token {
 };
 
 void ms_token_encode(const struct ms_token *token, unsigned char bytes[MS_TOKEN_BYTES]);
-/** Whether these bytes begin as a token does. */
+/** True if these bytes begin as a token does. */
 bool ms_token_is(const unsigned char bytes[MS_TOKEN_BYTES]);
 /** False if they are no token, or one that was changed on its way. */
 bool ms_token_decode(const unsigned char bytes[MS_TOKEN_BYTES], struct ms_token *token_p);

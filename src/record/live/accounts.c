@@ -72,7 +72,7 @@ static MS_INLINE uint32_t take_slot(struct ms_shard *shard)
     return slot;
 }
 
-/* Whether each block is told of: to the trace, or as a life. */
+/* True if each block is told of: to the trace, or as a lifetime. */
 static MS_INLINE bool is_told(void)
 {
     return ms_slow_path(MS_SLOW_PATH_TRACE | MS_SLOW_PATH_USES);
@@ -176,8 +176,8 @@ static uint32_t site_among(struct ms_shard **shard_p, const struct ms_arrival *a
     return whole;
 }
 
-/* Where a shard cannot do it by itself, as for the first block of all: it has no room, or does not know the
- * site, or is not there yet. */
+/* Enters a block that a shard cannot enter by itself, as the first block of all: the shard has no room, or
+ * does not know the site, or is not there yet. */
 static MS_NOINLINE uint32_t enter_together(struct ms_shard *shard, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
@@ -312,8 +312,8 @@ static MS_INLINE void accounts_leave(struct ms_shard *shard, uint32_t record_id,
     ms_totals_out(shard, record_id, slot, site, ms_block_row_kind(slot), end, now_ns);
 }
 
-/* What a site that is changed has to write down before depends on the shard's peaks and on the spans of its
- * own, which only grow: while neither goes on, one comparison answers. */
+/* The past that a site has to write down before it is changed depends on the shard's peaks and on the spans
+ * of its own, which only grow: while neither goes on, one comparison answers. */
 bool ms_totals_past_slowly(struct ms_shard *shard, uint64_t now_ns)
 {
     struct ms_site *site = shard->latest_row;

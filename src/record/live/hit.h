@@ -9,7 +9,7 @@
 
 #include "record/live/totals.h"
 
-/* What the tags of a row say of a block that is counted in here, and of none that differs in any way. */
+/* The tags in the row of a block that is counted in here, and of none that differs in any way. */
 enum { MS_HIT_TAGS = MS_KIND_DEVICE | MS_SPACE_ADDRESS << 4 | MS_BLOCK_ROW_SERVED };
 
 /** A site was looked for in the shard, and there is a latest one from now on. */
@@ -18,7 +18,7 @@ static inline bool ms_ledger_hit_may_be(const struct ms_shard *shard)
     return shard->latest_row != NULL;
 }
 
-/** Whether the site is in the shard, which is its latest then. */
+/** True if the site is in the shard, whose latest it is then. */
 static MS_INLINE bool ms_ledger_hit_site(struct ms_shard *shard, ms_stack_id stack, uint16_t api)
 {
     uint64_t key = ms_site_key(stack, api, MS_KIND_DEVICE);
@@ -59,8 +59,8 @@ static MS_INLINE uint32_t ms_ledger_hit_in(struct ms_shard *shard, uint32_t thre
     return record_id;
 }
 
-/** Whether the row has the block, and the shard can count it out by itself: then its site. Of a row that is
- * another shard's what is read may be anything. */
+/** True if the row has the block, and the shard can count it out by itself: then *site_p is its site. In a
+ * row that is another shard's, what is read may be anything. */
 static MS_UNSYNCHRONIZED_INLINE bool ms_ledger_hit_row(struct ms_shard *shard, const struct ms_block_row *row,
                                                        uint64_t key, uint64_t now_ns, struct ms_site **site_p)
 {
@@ -80,7 +80,7 @@ static MS_UNSYNCHRONIZED_INLINE bool ms_ledger_hit_row(struct ms_shard *shard, c
     return true;
 }
 
-/** What ms_ledger_hit_row has found: as ms_ledger_unserve. */
+/** Counts out the block that ms_ledger_hit_row has found, as ms_ledger_unserve does. */
 static MS_INLINE void ms_ledger_hit_out(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *row,
                                         struct ms_site *site, uint64_t now_ns)
 {

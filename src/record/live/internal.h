@@ -33,8 +33,8 @@ void ms_account_lock(int device);
 void ms_account_unlock(int device);
 /** Bytes of the device's own memory that are live. */
 uint64_t ms_account_live(int device);
-/** Whether what the shards may come to hold without asking adds up to no more than the peak. Under its
- * locks. */
+/** True if what the shards may come to hold without asking adds up to no more than the peak. Under the
+ * account's locks. */
 bool ms_account_is_bounded(unsigned number);
 /** Counts a block in that is found by its key, as born at `now_ns`, and gives it a slot that says so: returns
  * the slot + 1, or 0 without room. Under the block's stripe. */
@@ -61,13 +61,13 @@ static inline uint64_t ms_site_at_peak(uint64_t peaks, const struct ms_site *sit
 {
     return site->peak_seen == peaks ? site->at_peak_bytes : site->live_bytes;
 }
-/** What it held at the device's own peak, by the device's row in shard 0. */
+/** The bytes that a site held at the device's own peak, by the device's row in shard 0. */
 static inline uint64_t ms_site_at_device_peak(const struct ms_account *account, const struct ms_site *site)
 {
     return account->device_peaks == account->peaks ? ms_site_at_peak(account->peaks, site)
                                                    : site->kept_peak_bytes;
 }
-/** Whether what it holds rose in at least three quarters of the spans after the one in which it began, of
+/** True if what a site holds rose in at least three quarters of the spans after the one in which it began, of
  * which there must be five, and has not fallen by more than a quarter since. marks[] must be up to date. */
 bool ms_site_is_growing(const struct ms_site *site);
 /** Of what was freed altogether: the most that it held, if that rose likewise through a second or more, in a
@@ -203,8 +203,8 @@ struct MS_CACHELINE ms_oom {
     uint32_t cause;         /* enum ms_oom_cause */
     uint32_t fragmentation; /* enum ms_oom_fragmentation */
     uint32_t phase;         /* the row of the phase in which it was, + 1 */
-    uint32_t site_count;    /* rows of the table of what sites held, */
-    uint64_t site_first;    /* ... from the n-th ever on (oom_sites.c) */
+    uint32_t site_count;    /* rows of the table of what sites held */
+    uint64_t site_first;    /* the number of the first of them, of all there ever were (oom_sites.c) */
     uint64_t free_bytes, total_bytes, taken_bytes;
     struct ms_parts parts;
     struct ms_oom_fit fit;
@@ -214,8 +214,8 @@ struct MS_CACHELINE ms_oom {
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 
-/* What a site held when there was no memory. Rows are used again, in turns: `number` is which one it is of
- * all there ever were, + 1. */
+/* The bytes that a site held when there was no memory. Rows are used again, in turns: `number` is which one
+ * it is of all there ever were, + 1. */
 struct ms_oom_site {
     _Atomic uint64_t number;
     uint64_t bytes;
@@ -249,7 +249,7 @@ const struct ms_api_row *ms_events_api(unsigned api);
 const char *ms_events_api_name(unsigned api);
 void ms_events_touch(void);
 void ms_events_context_died(const struct ms_context_died *death);
-/** What the rings hold, oldest first, and how many they held before. */
+/** Copies of what the rings hold, oldest first, and how many they held before. */
 struct ms_events_copy {
     struct ms_oom ooms[MS_OOM_MAX];
     struct ms_context_died deaths[MS_CONTEXTS_DIED_MAX];

@@ -18,7 +18,7 @@ enum { RULES = MS_INVALID_FREE_FORKED, PAIRS_MAX = MS_INVALID_FREES_MAX - RULES 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 static _Atomic uint64_t looks, forgotten_ns;
 
-/* What is looked for, and what was found so far. */
+/* The key that is looked for, and what was found so far. */
 struct look {
     enum ms_space space;
     uint64_t key;

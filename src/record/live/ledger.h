@@ -19,8 +19,8 @@
 #include "record/footprint/pools.h"
 #include "unwind/stack.h"
 
-/** What kind of memory a block is. Only the kinds that take the device's own memory count towards a device's
- * live bytes. */
+/** The kind of memory that a block is. Only the kinds that take the device's own memory count towards a
+ * device's live bytes. */
 enum ms_kind {
     MS_KIND_DEVICE, /* cuMemAlloc and its relatives */
     MS_KIND_ASYNC,  /* stream-ordered, from a memory pool */
@@ -62,7 +62,7 @@ struct ms_block {
     bool is_served; /* filled in by ms_ledger_alloc and ms_ledger_serve */
 };
 
-/** What the hooks know of one row; registered once so that this floor need not look up. */
+/** One row, as the hooks know it; registered once so that this floor need not look it up. */
 struct ms_api_info {
     const char *name;
     const char *family; /* "cuda_driver", "hip" ... */
@@ -85,7 +85,7 @@ static inline uint64_t ms_ledger_now(void)
     return MS_LIKELY(now > start) ? now - start : 0;
 }
 
-/** The same for a thread's own copy of the clock. */
+/** As ms_ledger_now, for a thread's own copy of the clock. */
 static inline void ms_ledger_clock(struct ms_clock_own *own)
 {
     ms_clock_own_take(own, atomic_load_explicit(&ms_ledger_running_since_ns, memory_order_relaxed));
@@ -119,8 +119,8 @@ void ms_ledger_free_abort(const struct ms_block *block);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);
 
-/** What a free was about that was refused: a block that had been freed before, or the inside of a live
- * one. And what else was done with memory that it is not there for. */
+/** The fault for which a free was refused: it was about a block that had been freed before, or the inside of
+ * a live one. And the faults of what else was done with memory that it is not there for. */
 enum ms_invalid_free_rule {
     MS_INVALID_FREE_NONE,
     MS_INVALID_FREE_DOUBLE,
@@ -132,7 +132,7 @@ enum ms_invalid_free_rule {
     MS_INVALID_FREE_LEFT,   /* what is registered: counted for as long as it is */
     MS_INVALID_FREE_FORKED  /* a call that the vendor refused since the process came by fork */
 };
-/** Whether it is a use of freed memory, which has the stack of the free. */
+/** True if it is a use of freed memory, which has the stack of the free. */
 static inline bool ms_invalid_free_is_use(unsigned rule)
 {
     return rule == MS_INVALID_FREE_USED || rule == MS_INVALID_FREE_GIVEN;
@@ -155,15 +155,15 @@ bool ms_ledger_invalid_free_find(enum ms_space space, uint64_t key, bool release
                                  struct ms_invalid_free *misfree_p);
 /** Counts one for the report, of a call of `api` from `stack`. Returns where; 0 without room. */
 uint32_t ms_ledger_invalid_free(const struct ms_invalid_free *invalid_free, uint16_t api, ms_stack_id stack);
-/** What was counted there, of `bytes`, is over. */
+/** The fault that was counted at `where`, of `bytes`, is over. */
 void ms_ledger_invalid_free_undone(uint32_t where, uint64_t bytes);
 
 /** memshim's own pool made a block, which it finds again by itself: recorded as any other, but without an
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
  * `block`. Returns a record id, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
-/** The same of a block of device memory at `address` that belongs to no stream and dies with its context, for
- * which the calling thread's program asked just so. */
+/** As ms_ledger_serve, of a block of device memory at `address` that belongs to no stream and dies with its
+ * context, and of which the calling thread's program asked for just so many bytes. */
 uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
                                int device, uint16_t api);
 /** The block of that record id is about to go, as it seems: its slot is on its way into the cache. Any number
@@ -194,15 +194,16 @@ void ms_ledger_context_died(uint64_t context);
 /** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked
  * for (0 for frees). */
 void ms_ledger_call(uint16_t api, bool succeeded, bool served, uint64_t bytes);
-/** What a thread, or those that share a set, counted of one function: a row of the ledger (counts.c). */
+/** The calls of one function that a thread, or those that share a set, counted: a row of the ledger
+ * (counts.c). */
 struct ms_counts {
     _Atomic uint64_t calls, bytes, failures, served;
 };
 /** This thread's rows, of all functions that were registered; NULL until its first call, and where it shares
  * others. */
 extern MS_TLS struct ms_counts *ms_counts_own;
-/** The same of a call of a registered function that succeeded, and was served, by who has found `rows`
- * already: ms_counts_own. */
+/** As ms_ledger_call, of a call of a registered function that succeeded, and was served, by who has found
+ * `rows` already: ms_counts_own. */
 static MS_INLINE void ms_ledger_call_counted(struct ms_counts *rows, uint16_t api, uint64_t bytes)
 {
     if (MS_UNLIKELY(!rows)) {
@@ -242,7 +243,7 @@ static inline void ms_ledger_touch(void)
     if (ms_slow_path(MS_SLOW_PATH_RECORD))
         ms_ledger_touch_slowly();
 }
-/** Whether anything was ever recorded: a process that never touched a GPU writes no report. */
+/** True if anything was ever recorded: a process that never touched a GPU writes no report. */
 bool ms_ledger_touched(void);
 
 #endif

@@ -57,8 +57,8 @@ enum { MS_BLOCK_ROW_FREE, MS_BLOCK_ROW_CHANGING, MS_BLOCK_ROW_LIVE, MS_BLOCK_ROW
 
 enum { MS_BLOCK_ROW_OUTLIVES = 64, MS_BLOCK_ROW_SERVED = 128 };
 
-/* What sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken number of
- * them. */
+/* The amount that sampled blocks stand for: bytes, and blocks in 256ths, since a block may stand for a broken
+ * number of them. */
 struct ms_estimate {
     uint64_t bytes, count_q8;
 };

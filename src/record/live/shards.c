@@ -23,7 +23,7 @@ struct ms_shard ms_shards[MS_SHARDS][MS_ACCOUNTS];
 #endif
 MS_TLS struct ms_shard_choice ms_shard_mine;
 
-/* What the shards of an account have in common. */
+/* The part of an account that its shards have in common. */
 static struct MS_CACHELINE common {
     struct ms_lock lock;
     uint32_t open;            /* bit k: shard k */
@@ -268,8 +268,8 @@ static void count_peak(unsigned account)
     }
 }
 
-/* What begins to be used while phases are open is in a stage from its first block on. Whoever begins a phase
- * says so and then looks who is used: one of both sees the other. */
+/* An account that begins to be used while phases are open is in a stage from its first block on. Whoever
+ * begins a phase says so and then looks who is used: one of both sees the other. */
 static void note_used(unsigned account, uint64_t now_ns)
 {
     uint64_t bit = UINT64_C(1) << account % 64;
@@ -339,7 +339,7 @@ static unsigned count_active(unsigned account)
     return count;
 }
 
-/* What is left below the bound is for those that were active since it was last shared out. */
+/* The room that is left below the bound is for the shards that were active since it was last shared out. */
 static void share_out(unsigned account, uint64_t room)
 {
     struct common *common = &commons[account];
@@ -471,7 +471,7 @@ bool ms_account_is_bounded(unsigned number)
     return charges <= bound && bound <= peak;
 }
 
-/* What a site holds in all shards, now or at the latest rise. */
+/* The bytes that a site holds in all shards, now or at the latest rise. */
 static uint64_t held_by(const struct ms_site *site, const uint64_t *peaks)
 {
     uint64_t bytes = peaks ? ms_site_at_peak(*peaks, site) : site->live_bytes;

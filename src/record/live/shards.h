@@ -71,17 +71,18 @@ static inline void ms_shard_unlock(struct ms_shard *shard)
 /** All locks of an account. */
 void ms_shards_lock(unsigned account);
 void ms_shards_unlock(unsigned account);
-/** ... of that shard's, which is opened if it was not. Returns the shard; shard 0, where it cannot be had. */
+/** All locks of that shard's account; the shard is opened if it was not. Returns the shard; shard 0, where it
+ * cannot be had. */
 struct ms_shard *ms_shards_lock_with(struct ms_shard *shard);
 
 /** Under the shard's lock, of an only shard: room for `bytes` more, now. Returns whether what is live then is
  * a new peak. */
 bool ms_shard_make_room(struct ms_shard *shard, uint64_t bytes, uint64_t now_ns);
-/** The same of a shard that may have others beside it, or nothing in it yet: false, and nothing has happened,
- * where it needs more than its own lock. */
+/** As ms_shard_make_room, of a shard that may have others beside it, or nothing in it yet: false, and nothing
+ * has happened, where it needs more than its own lock. */
 bool ms_shard_rise(struct ms_shard *shard, uint64_t bytes, uint64_t now_ns, bool *is_peak_p);
-/** The same among however many, under all locks of the account. What room there is beyond is for the shards
- * that are active. */
+/** As ms_shard_make_room, among however many shards, under all locks of the account. The room that there is
+ * beyond is for the shards that are active. */
 bool ms_shards_make_room(struct ms_shard *shard, uint64_t bytes, uint64_t now_ns);
 /** After the block that made a new peak was counted, under the same locks. */
 void ms_shards_set_peak(unsigned account, uint64_t now_ns);
@@ -91,7 +92,8 @@ void ms_shards_begin_bucket(unsigned account, uint64_t now_ns);
 /** Under all locks of the account, or of its only shard: a stage begins (phases.h), or nobody measures any
  * more. Its peak is what is live now, and from here on each rise of it is one of `peaks`. */
 void ms_shards_begin_stage(unsigned account, bool is_measured, uint64_t now_ns);
-/** Whether an account that is used for the first time begins a stage by that: phases are open. */
+/** Sets whether an account that is used for the first time begins a stage by that: so it is while phases are
+ * open. */
 void ms_shards_measure_first(bool is_measured);
 /** Under the same: the sites that held most at the latest rise. At most MS_OOM_TOP_SITES, largest first. */
 unsigned ms_shards_top_at_rise(unsigned account, uint32_t *sites, uint64_t *bytes);
@@ -120,10 +122,10 @@ static inline uint32_t ms_shard_find_site(struct ms_shard *shard, ms_stack_id st
         return shard->latest_site;
     return ms_shard_look_for_site(shard, key);
 }
-/** ... which is made where there is none. In shard 0, where there is no room, it is the site without a stack
- * of its device, function and kind; UINT32_MAX where that has none either, which is counted. In another shard
- * `whole` is its number in shard 0, and all shards are locked; UINT32_MAX: the block is to be counted
- * there. */
+/** The number of the site in this shard, which is made where there is none. In shard 0, where there is no
+ * room, it is the site without a stack of its device, function and kind; UINT32_MAX where that has none
+ * either, which is counted. In another shard `whole` is its number in shard 0, and all shards are locked;
+ * UINT32_MAX: the block is to be counted there. */
 uint32_t ms_shard_make_site(struct ms_shard *shard, const struct ms_block *block, uint64_t now_ns,
                             uint32_t whole);
 

@@ -106,8 +106,8 @@ uint64_t ms_site_grew(const struct ms_site *site)
     return fallback.steps >= STEPS_MIN && 4 * fallback.rises >= 3 * fallback.steps ? fallback.most : 0;
 }
 
-/* What never shrinks from the first span on is either taken once and kept, or growing; the difference is how
- * many of the later spans it rose in. */
+/* A site that never shrinks from the first span on is either taken once and kept, or growing; the difference
+ * is how many of the later spans it rose in. */
 bool ms_site_is_growing(const struct ms_site *site)
 {
     uint64_t first = site->first_ns >> site->span_shift, held = site->live_bytes + site->died_bytes, most = 0;

@@ -14,7 +14,7 @@
 void ms_totals_raise_host(unsigned kind, uint64_t bytes, bool again);
 void ms_totals_lower_host(unsigned kind, uint64_t bytes);
 
-/* What the pool serves has bytes, and less than the last class begins with. */
+/* A block that the pool serves has bytes, and fewer than the last class begins with. */
 static MS_INLINE unsigned size_class(uint64_t bytes, bool served)
 {
     if (served)
@@ -23,7 +23,7 @@ static MS_INLINE unsigned size_class(uint64_t bytes, bool served)
     return size < MS_SIZE_CLASSES ? size : MS_SIZE_CLASSES - 1;
 }
 
-/* What the vendor was asked for beyond what the program asked for. */
+/* The bytes that the vendor was asked for beyond what the program asked for. */
 static inline uint64_t rounding(uint64_t bytes, uint64_t requested)
 {
     return bytes > requested ? bytes - requested : 0;
@@ -50,7 +50,7 @@ static MS_INLINE void keep_past(const struct ms_shard *shard, struct ms_site *si
     ms_site_mark(site, now_ns, site->live_bytes);
 }
 
-/** Whether the past of the shard's latest site is written down, or is now, and the bucket of time goes on, or
+/** True if the past of the shard's latest site is written down, or is now, and the bucket of time goes on, or
  * the next one has begun. */
 bool ms_totals_past_slowly(struct ms_shard *shard, uint64_t now_ns);
 static MS_INLINE bool ms_totals_past_is_kept(struct ms_shard *shard, uint64_t now_ns)

@@ -226,7 +226,7 @@ static struct ms_lifetime *covering(uint32_t number, uint64_t address)
     return life && address - life->address < life->bytes ? life : NULL;
 }
 
-/* What is written at an address: the lives of the cell and of the whole page, each the latest there. */
+/* The lifetimes that are written at an address: of the cell and of the whole page, each the latest there. */
 static void lives_at(uint64_t address, struct ms_lifetime *lives[2])
 {
     const struct page *page = page_of(address, false);
@@ -310,7 +310,7 @@ void ms_uses_born(uint32_t slot, const struct ms_block *block)
     atomic_store_explicit(&life->state, 1, memory_order_release);
 }
 
-/* What may have been a use, as of `uses`, and was not told as one. */
+/* Adds to a lifetime what may have been a use of it, as of `uses`, and was not told as one. */
 static void uses_settle(struct ms_lifetime *life, const struct ms_uses *uses)
 {
     uint32_t flags = atomic_load_explicit(&life->flags, memory_order_relaxed);
@@ -350,7 +350,8 @@ uint64_t ms_uses_latest(void)
     return get(&numbers);
 }
 
-/* What a use of the life's memory was about, if it ended before. */
+/* True if the lifetime ended before a use of its memory that began at `begun`; then *misfree_p says what that
+ * use was about. */
 static bool is_over(struct ms_lifetime *life, uint64_t address, uint64_t begun,
                     struct ms_invalid_free *misfree_p)
 {

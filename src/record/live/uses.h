@@ -23,7 +23,7 @@ static inline bool ms_uses_wanted(void)
     return MS_UNLIKELY(atomic_load_explicit(&ms_uses_on, memory_order_relaxed));
 }
 
-/** What is known of a life besides its numbers. */
+/** The facts about a lifetime that are known besides its numbers. */
 enum {
     MS_LIFETIME_GRAPH = 1,    /* a graph may have its address: each launch of one may be a use */
     MS_LIFETIME_HELD = 2,     /* something else has it that kernels read: each launch may be a use */
@@ -75,12 +75,12 @@ void ms_uses_ended(uint32_t slot);
 void ms_uses_freed(uint64_t address, ms_stack_id stack);
 /** The number of the latest event; what has ended before has a lower one. */
 uint64_t ms_uses_latest(void);
-/** What lived at `address` last, if that ended before `begun` and nothing lives there now: what a use of it
- * is told by. False if there is none. */
+/** Finds what lived at `address` last, if that ended before `begun` and nothing lives there now: a use of the
+ * address is told by that. False if there is none. */
 bool ms_uses_after(uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p);
 /** Which life the address lies in, or the one that ended there last; 0: none that is known. */
 uint32_t ms_uses_life(uint64_t address);
-/** The same as ms_uses_after, of that life, whoever has the address now. */
+/** As ms_uses_after, of that lifetime, whoever has the address now. */
 bool ms_uses_over(uint32_t life, uint64_t address, uint64_t begun, struct ms_invalid_free *misfree_p);
 /** The next number: one for each call that uses memory. */
 uint64_t ms_uses_number(void);

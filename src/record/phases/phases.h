@@ -26,8 +26,8 @@ enum {
 /** Whose interface named it. */
 enum ms_phase_source { MS_PHASE_MEMSHIM, MS_PHASE_NVTX, MS_PHASE_ROCTX, MS_PHASE_MSTX, MS_PHASE_SOURCES };
 
-/** What is counted, for diagnostics: an end without a beginning; a beginning for which there was no room.
- * Phases of names beyond what there is room for count in row 0. */
+/** The faults that are counted, for diagnostics: an end without a beginning; a beginning for which there was
+ * no room. Phases of names beyond what there is room for count in row 0. */
 enum ms_phase_fault { MS_PHASE_NOT_OPEN, MS_PHASE_NO_ROOM, MS_PHASE_FAULTS };
 
 /** All phases of one name in one domain. Row 0: of those whose names found no room. */
@@ -42,7 +42,7 @@ struct ms_phase {
 };
 _Static_assert(sizeof(struct ms_phase) == MS_TABLE_PHASES_ROW_BYTES, "a row of the ledger");
 
-/** What one of them was on a device. */
+/** The figures of one of these phases on a device. */
 struct ms_phase_instance {
     uint64_t peak_bytes;
     int64_t growth_bytes;
@@ -65,7 +65,7 @@ struct MS_CACHELINE ms_phase_figures {
 };
 _Static_assert(sizeof(struct ms_phase_figures) == MS_TABLE_PHASE_FIGURES_ROW_BYTES, "a row of the ledger");
 
-/** What an account said at a boundary: as of then, and of the stage that ended. */
+/** An account's figures at a boundary: as of then, and of the stage that ended. */
 struct ms_stage {
     uint64_t live_bytes, live_count, total_bytes, total_count;
     uint64_t peak_bytes, peak_ns;
@@ -94,8 +94,8 @@ struct MS_CACHELINE ms_phase_open {
 };
 _Static_assert(sizeof(struct ms_phase_open) == MS_TABLE_PHASE_OPENS_ROW_BYTES, "a row of the ledger");
 
-/** Where the text is in the table of texts: the same for the same text. 0 for "" and NULL; where there is no
- * room that of "...". Of a long one the first characters. */
+/** The place of the text in the table of texts: the same for the same text. 0 for "" and NULL; where there is
+ * no room that of "...". Of a long one the first characters. */
 uint32_t ms_phase_text(const char *text);
 /** The text there; "" for what is none. */
 const char *ms_phase_text_at(uint32_t text);
@@ -113,8 +113,8 @@ void ms_phase_end(uint64_t id);
 uint32_t ms_phase_now(void);
 void ms_phase_mark(enum ms_phase_source source, uint32_t domain, uint32_t name);
 
-/** What the report tells: copies, in memory of its own. Figures are in the order of their phases' rows; those
- * of phases that are open count as if they had ended. */
+/** The phases that the report tells of: copies, in memory of its own. Figures are in the order of their
+ * phases' rows; those of phases that are open count as if they had ended. */
 struct ms_phases_told {
     struct ms_phase *phases; /* by row; those with state 0 are none */
     uint32_t *open;          /* how many of each are */
@@ -153,8 +153,8 @@ void ms_phase_figures_add(struct ms_phase_figures *figures, const struct ms_phas
 void ms_phase_figures_reset(void);
 
 /* stages: at a boundary, with no lock of the accounts held. */
-/** What account `number` says now, and of the stage that ends; the next one is measured or not. The sites
- * that held most are told only of a peak above `top_above`. */
+/** Ends a stage: *stage_p says what account `number` has now, and had in the stage that ends; the next one is
+ * measured or not. The sites that held most are told only of a peak above `top_above`. */
 void ms_stage_end(unsigned number, bool is_measured, uint64_t top_above, uint64_t now_ns,
                   struct ms_stage *stage_p);
 

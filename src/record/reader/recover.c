@@ -232,7 +232,7 @@ static void count_in_site(struct ms_site *site, const struct ms_block *block)
         site->total_bytes = site->max_bytes;
 }
 
-/* Whether a slot that says it is live can be believed. */
+/* True if a slot that says it is live can be believed. */
 static bool recover_is_sound(const struct ms_block_row *slot, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_at(block->site);
@@ -245,7 +245,7 @@ static bool recover_is_sound(const struct ms_block_row *slot, const struct ms_bl
             ms_account_number(site->device) == ms_account_number(block->device));
 }
 
-/* What is live, from the slots alone. */
+/* Counts what is live, from the slots alone. */
 static void count_blocks(void)
 {
     uint64_t rows = ms_table_reserved(MS_TABLE_BLOCKS);

@@ -16,7 +16,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes);
 /** recover_pools.c: the pool's part of it. */
 void ms_recover_pools(void);
 
-/** Whether the process that a loaded record is about exists and still has the file mapped. */
+/** The answer to whether the process that a loaded record is about exists and still has the file mapped. */
 enum ms_alive { MS_ALIVE_NO, MS_ALIVE_YES, MS_ALIVE_UNKNOWN };
 enum ms_alive ms_ledger_alive(int fd, const char *path);
 

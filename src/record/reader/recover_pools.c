@@ -55,7 +55,7 @@ static void clean_pool(struct ms_pool_record *pool)
     clean_parts(&pool->peak_parts, &pool->peak_reserved_bytes);
 }
 
-/* What is of no device is dropped: a pool of number 0. */
+/* Rows of no device are dropped: they get a pool of number 0. */
 static void clean_flows(void)
 {
     uint64_t rows = ms_table_rows(MS_TABLE_STREAM_ARENAS);
@@ -139,8 +139,8 @@ static void add_block(void *arg, const struct ms_block *block)
         place->live_bytes += block->bytes;
 }
 
-/* What lies between live blocks was free, pending, or rounding: it counts as stranded, or as cached in a
- * segment without a block. */
+/* Memory between live blocks was free, pending, or rounding: it counts as stranded, or as cached in a segment
+ * without a block. */
 static void add_place(const struct place *place, struct ms_pool_record *pool)
 {
     uint64_t bytes = place->end - place->begin;

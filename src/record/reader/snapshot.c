@@ -17,7 +17,7 @@
 
 enum { LOCK_TIMEOUT_MS = 1000 };
 
-/* What was locked, beside what blocks.c and accounts.c know of themselves. */
+/* The locks that were taken, beside what blocks.c and accounts.c know of themselves. */
 struct locks {
     bool stopped, phases, pools, all;
 };
@@ -182,7 +182,7 @@ static void copy_row(const struct ms_site *row, uint64_t now_ns, struct ms_site 
     copy_p->kept_peak_bytes = ms_site_at_peak(ms_account_of(row->device)->peaks, row);
 }
 
-/* What a site ever held is at most what its shards held, and no more than the device. */
+/* A site never held more than its shards held, nor more than the device. */
 static void limit_max(const struct ms_snapshot *snapshot, struct ms_site *site)
 {
     const struct ms_account *account = &snapshot->devices[ms_account_number(site->device)].account;
@@ -272,8 +272,8 @@ struct copying {
     bool anew; /* what is live is counted by the blocks */
 };
 
-/* Where locks were not to be had, above all at an end that comes from a signal handler in the middle of a
- * call, a block may count already, or still, that is none: what is live is what the blocks say. */
+/* If locks were not to be had, above all at an end that comes from a signal handler in the middle of a call,
+ * a block may count already, or still, that is none: what is live is what the blocks say. */
 static void forget_amount(struct ms_amount *amount)
 {
     amount->live_bytes = amount->live_count = 0;
@@ -319,7 +319,7 @@ static void count_live(struct ms_snapshot *snapshot, const struct ms_block *bloc
     copy->site.rounding_bytes += block->bytes - block->requested;
 }
 
-/* What a site's rows say of its past goes with what is live. */
+/* A site's past, as its rows tell it, is made to agree with what is live. */
 static void fit_past(struct ms_snapshot *snapshot)
 {
     for (unsigned i = 0; i < MS_ACCOUNTS; i++)

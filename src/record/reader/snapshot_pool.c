@@ -72,8 +72,8 @@ static struct ms_snapshot_segment *snapshot_pool_segment_of(const struct ms_segm
     return latest;
 }
 
-/* What the record says of the block behind a record id, + 1; 0 if it says nothing of it: a call is under way
- * between the two. */
+/* Tells what the record says of the block behind a record id: its number among those told, + 1; 0 if the
+ * record says nothing of it: a call is under way between the two. */
 static uint32_t block_of(uint32_t record_id, uint64_t address)
 {
     struct ms_block block;

@@ -33,7 +33,7 @@ bool ms_memory_readable(uintptr_t address)
     return result < 0 && errno == EINVAL;
 }
 
-/* Where the system call is forbidden: asked for word by word, and then read. */
+/* Copies where the system call is forbidden: a word of each page is asked for, and then the page is read. */
 static MS_RAW bool copy_by_words(uintptr_t address, unsigned char *into, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

@@ -21,15 +21,15 @@ struct ms_range {
 /** Copy out of this process's memory; false if any of it cannot be read. One system call. */
 bool ms_memory_copy(uintptr_t address, void *into, size_t bytes);
 
-/** Whether the eight bytes at `address` can be read. One system call. */
+/** True if the eight bytes at `address` can be read. One system call. */
 bool ms_memory_readable(uintptr_t address);
 
-/** Whether all of [lo, hi) can be read. A system call for every 16 pages. */
+/** True if all of [lo, hi) can be read. A system call for every 16 pages. */
 bool ms_memory_is_run(uintptr_t lo, uintptr_t hi);
 
-/** What can be read from `address` upwards, as far as is known: on a thread's own stack all of it, which is
- * found out once per thread and page, as that memory stays while the thread lives; elsewhere (alternate
- * stacks, coroutines) the rest of the page, asked for each time. Empty if it cannot be read. */
+/** The range that can be read from `address` upwards, as far as is known: on a thread's own stack all of it,
+ * which is found out once per thread and page, as that memory stays while the thread lives; elsewhere
+ * (alternate stacks, coroutines) the rest of the page, asked for each time. Empty if it cannot be read. */
 struct ms_range ms_memory_range(uintptr_t address);
 
 /** The upper end of the calling thread's own stack; 0 where it is not known (yet). */

@@ -103,8 +103,8 @@ static inline MS_RAW bool ms_recall_leads_on(const struct ms_recall *recall, uns
     return true;
 }
 
-/** Whether all that led outwards from the latest stack's innermost frame says what it said; it is listed
- * then, so that the next look is a shorter one. Deep stacks are not. */
+/** True if all that led outwards from the latest stack's innermost frame says what it said; it is listed
+ * then, so that the next look is a shorter one. Deep stacks are not listed. */
 MS_RAW bool ms_recall_leads_on_unlisted(struct ms_recall *recall);
 static inline MS_RAW bool ms_recall_latest_leads_on(struct ms_recall *recall)
 {

@@ -35,7 +35,7 @@
 int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t pc, unw_dyn_info_t *table,
                                        unw_proc_info_t *found_p, int wants_unwind_info, void *arg);
 
-/* What the build of libunwind calls instead of the C library (scripts/build-libunwind). */
+/* The functions that the build of libunwind calls instead of the C library's (scripts/build-libunwind). */
 void *ms_libunwind_malloc(size_t bytes);
 void *ms_libunwind_calloc(size_t count, size_t bytes);
 void ms_libunwind_free(void *memory);
@@ -83,7 +83,7 @@ struct learner {
     struct window window[WINDOWS];
 };
 
-/* What libunwind says of the caller's registers, as probe values. */
+/* The caller's registers as libunwind tells them, as probe values. */
 struct caller {
     uint64_t pc, sp, fp;
     bool has_fp;
@@ -229,7 +229,7 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t pc, char *name, size
     return -UNW_ENOINFO;
 }
 
-/* Where an object is loaded, and its table of unwind entries sorted by address. */
+/* The place where an object is loaded, and its table of unwind entries sorted by address. */
 struct tables {
     uintptr_t start, end, header;
 };
@@ -377,7 +377,7 @@ static bool address_of_word(const struct learner *learner, uint64_t value, uint6
     return false;
 }
 
-/* Where a saved register lies: near the slot if there is one and it is, else near the CFA. */
+/* The place of a saved register: near the slot if there is one and it is, else near the CFA. */
 static bool rules_place(const struct learner *learner, uint64_t value, uint64_t cfa, uint64_t slot,
                         int32_t *words_p, bool *by_slot_p)
 {

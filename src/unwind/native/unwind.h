@@ -20,8 +20,8 @@ enum {
 /** Return addresses from `caller` outwards; 0 if the tables do not lead there. As ms_stack_walk, but errno is
  * not kept. */
 unsigned ms_unwind_walk(const void *frame, uintptr_t caller, uintptr_t *frames, unsigned max);
-/** The same, and sps[i] is the stack pointer in frame i: what it keeps on the stack lies from there up to
- * sps[i + 1]. */
+/** As ms_unwind_walk, and sps[i] is the stack pointer in frame i: what that frame keeps on the stack lies
+ * from there up to sps[i + 1]. */
 unsigned ms_unwind_walk_extents(const void *frame, uintptr_t caller, uintptr_t *frames, uintptr_t *sps,
                                 unsigned max);
 /** As ms_unwind_walk, but ends at the first frame that is remembered: then `recalling->known` frames go on

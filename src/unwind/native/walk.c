@@ -16,7 +16,7 @@
 #include "unwind/stack.h"
 #include "unwind/native/unwind.h"
 
-/* What a walk notes. */
+/* The frames that a walk notes, their stack ids, and what it meets of the latest walk. */
 struct notes {
     uintptr_t frames[MS_STACK_DEPTH_MAX];
     ms_stack_id ids[MS_STACK_DEPTH_MAX];
@@ -82,7 +82,7 @@ MS_NOINLINE unsigned ms_stack_walk(enum ms_walk walk, const void *frame, const v
     return count;
 }
 
-/* What is remembered ends with that frame. */
+/* The first `count` frames stay remembered; the others and the latest stack are forgotten. */
 static void forget_from(struct ms_recall *recall, unsigned count)
 {
     recall->latest.frame = NULL;
@@ -248,7 +248,7 @@ static MS_NOINLINE ms_stack_id with_python(ms_stack_id id, enum ms_walk walk, co
               : 0;
 }
 
-/* The same stack as last time, or 0. */
+/* Returns the stack of last time if it is still the same, else 0. */
 static inline MS_RAW ms_stack_id recall_whole(const void *frame, const void *caller, unsigned depth)
 {
     struct ms_recall *recall = ms_recall_of(&ms_thread);

@@ -33,7 +33,8 @@ static _Unwind_Reason_Code take_frame(struct _Unwind_Context *context, void *arg
         if (!state->found)
             return _URC_NO_REASON;
     }
-    /* What libgcc calls the CFA here is that of the frame further in: where this one's begins. */
+    /* The CFA, as libgcc calls it here, is that of the frame further in: the place where this one's
+     * begins. */
     if (state->sps)
         state->sps[state->count] = _Unwind_GetCFA(context);
     state->frames[state->count++] = pc;

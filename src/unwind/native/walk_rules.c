@@ -14,7 +14,7 @@
 struct walk {
     uintptr_t pc, sp, fp;
     bool interrupted; /* pc is the next instruction, not the one after a call */
-    uintptr_t saved;  /* ... and this is where the signal frame has saved the registers */
+    uintptr_t saved;  /* if interrupted: where the signal frame has saved the registers */
     bool sp_is_guess; /* aarch64: what a frame pointer leads to says nothing of the stack pointer */
     struct ms_reach reach;
 };
@@ -136,7 +136,7 @@ static inline MS_RAW bool step(struct walk *walk, ms_rule rule)
 
 /* --- what the latest walk saw (recall.h) --- */
 
-/* Whether the walk has come to a frame that is remembered with all outside it; `count` frames were taken,
+/* True if the walk has come to a frame that is remembered with all outside it; `count` frames were taken,
  * this one included. */
 static inline MS_RAW bool recalls(struct ms_recalling *recalling, const struct walk *walk, unsigned count)
 {
@@ -261,12 +261,12 @@ static inline MS_RAW unsigned walk_from(const struct walk *start, uintptr_t call
 
 static MS_RAW void reach_around(struct walk *walk, uintptr_t at)
 {
-    /* What cannot be had now is asked for word by word. */
+    /* Memory that cannot be had now is asked for word by word. */
     if (!ms_reach_for(&walk->reach, at))
         walk->reach = (struct ms_reach){0, 0};
 }
 
-/* Where `frame` is a frame of the usual form, the walk begins right at the caller. */
+/* If `frame` is a frame of the usual form, the walk begins right at the caller. */
 static MS_RAW bool start_at_caller(struct walk *walk, const void *frame, uintptr_t caller)
 {
 #ifdef __x86_64__
@@ -331,7 +331,7 @@ MS_NOINLINE MS_RAW unsigned ms_unwind_walk_extents(const void *frame, uintptr_t 
     return walk_whole(frame, caller, frames, sps, max);
 }
 
-/* What is remembered was so while the same objects were loaded, on the same stack. */
+/* The frames that are remembered hold while the same objects are loaded, and on the same stack. */
 static MS_RAW void begin_recalling(struct ms_recalling *recalling, const struct walk *start, unsigned max)
 {
     const struct ms_recall *recall = recalling->recall;

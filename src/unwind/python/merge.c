@@ -47,7 +47,7 @@ static MS_TLS struct {
     uint64_t key;         /* of the latest pair */
 } own;
 
-/* What is needed to put a pair together. */
+/* The frames and stack ids that are needed to put a pair together. */
 struct notes {
     uintptr_t frames[MS_STACK_DEPTH_MAX + 1], sps[MS_STACK_DEPTH_MAX + 1];
     uintptr_t merged[MS_PAIRED_MAX + MS_PSEUDO_COUNT];
@@ -126,7 +126,7 @@ static unsigned merge_place(struct notes *notes, const struct ms_merge_call *cal
     pairing.python = ms_python_frames(&pairing.python_count);
     if (call->walk != MS_WALK_UNWIND || !pairing.python_count)
         return 0;
-    /* Where they are counted, all are. */
+    /* If native and Python frames are paired by their count (entry is 1), all native ones are taken. */
     unsigned max = pairing.python[0].entry == 1 ? MS_STACK_DEPTH_MAX : call->depth;
     unsigned count = ms_unwind_walk_extents(call->frame, call->caller, notes->frames, notes->sps, max + 1);
     pairing.is_cut = count > max;

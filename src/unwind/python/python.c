@@ -78,8 +78,8 @@ static MS_RAW bool find_head(const struct ms_python_interpreter *interpreter, st
     return true;
 }
 
-/* What is remembered of another interpreter, or of another life of this one, is forgotten; where code objects
- * have no numbers, also what was remembered when one went since. Numbers do where the thread is in the main
+/* Forgets what is remembered of another interpreter, or of another life of this one; where code objects have
+ * no numbers, also what was remembered when one went since. Numbers do where the thread is in the main
  * interpreter, of which it is known that it has not ended since. */
 static MS_RAW bool keep_to_interpreter(const struct ms_python_interpreter *interpreter,
                                        struct ms_python_thread *thread, uintptr_t state, uint64_t deaths,
@@ -181,7 +181,7 @@ static MS_RAW bool is_remembered(const struct ms_python_interpreter *interpreter
            ms_python_is_same(interpreter, thread, thread->count - 1, head.codes_stay);
 }
 
-/* Where it is not known when code objects go, or their numbers are given anew. */
+/* Begins to watch for code objects that go, or whose numbers are given anew, where that is not known. */
 static MS_NOINLINE void watch(const struct ms_python_interpreter *interpreter, bool is_attached)
 {
     if (is_attached)

@@ -59,7 +59,7 @@ const struct ms_python_frame *ms_python_frames(unsigned *count_p);
  * their patch level), 0 for none, and whether its frames are read. */
 extern _Atomic uint32_t ms_python_seen, ms_python_is_read;
 
-/** Where the evaluation loop runs one frame each (to 3.10), the addresses of its code; else 0. */
+/** The addresses of the evaluation loop's code, if the loop runs one frame each (to 3.10); else 0. */
 void ms_python_loop(uintptr_t *start_p, uintptr_t *end_p);
 
 /* A code object, as the table of codes keeps it: what is needed to tell function and line later, by the

@@ -7,8 +7,8 @@
 #include "unwind/python/python_find.h"
 #include "unwind/python/python_read.h"
 
-/** What a string says. `sum` is its hash, or, where none was asked for (as of file names mostly), of its
- * characters. */
+/** The content of a string, in numbers. `sum` is its hash, or, where none was asked for (as of file names
+ * mostly), of its characters. */
 struct ms_python_said {
     uint64_t bytes, hash, sum;
 };
@@ -39,7 +39,7 @@ struct ms_python_texts {
 bool ms_python_print(const struct ms_python_interpreter *interpreter, struct ms_python_reader *reader,
                      const uint64_t *code, struct ms_python_print *print_p);
 
-/** Whether the string at `live`, which has no hash and whose head is read at `at` (there, or in a copy),
+/** True if the string at `live`, which has no hash and whose head is read at `at` (there, or in a copy),
  * still has these characters. */
 bool ms_python_is_same_text(const struct ms_python_layout *layout, struct ms_python_reader *reader,
                             uintptr_t live, uintptr_t at, const struct ms_python_said *said);
@@ -52,7 +52,7 @@ static inline bool ms_python_is_same_said(const struct ms_python_said *a, const 
     return a->bytes == b->bytes && a->hash == b->hash && a->sum == b->sum;
 }
 
-/** Where the last whole word of a line table is. */
+/** The place of the last whole word of a line table. */
 static inline uintptr_t ms_python_tail_of(uintptr_t lines, uint64_t bytes)
 {
     return lines + MS_PYTHON_BYTES_DATA + (bytes & ~(uint64_t)7) - 8;
@@ -63,7 +63,7 @@ static inline uintptr_t ms_python_tail_of(uintptr_t lines, uint64_t bytes)
 bool ms_python_code_row(const struct ms_python_interpreter *interpreter, struct ms_python_reader *reader,
                         struct ms_python_texts *texts, struct ms_python_print *print);
 
-/** Whether the whole line table of the code object that has this print is that of the row. */
+/** True if the whole line table of the code object that has this print is that of the row. */
 bool ms_python_is_same_lines(struct ms_python_reader *reader, const struct ms_python_print *print,
                              uint32_t row);
 

@@ -26,7 +26,7 @@ static _Atomic bool is_on;
 static struct ms_python_interpreter found[FOUND_MAX];
 static _Atomic unsigned found_count;
 static const struct ms_python_interpreter *_Atomic current;
-/* What had been announced and counted when objects were looked through. */
+/* The changes that had been announced, and what the loader had counted, when objects were looked through. */
 static _Atomic uint64_t changes_looked, adds_looked, subs_looked;
 
 struct search {
@@ -53,7 +53,7 @@ static uint32_t version_of(const struct ms_elf *elf)
     return ms_elf_symbol(elf, "PyFrame_GetCode") ? HEX_3_9 : 0;
 }
 
-/* Where the executable refers to the types of a library, it has them itself (copy relocations). */
+/* If the executable refers to the types of a library, it has them itself (copy relocations). */
 static uintptr_t data_symbol(const struct ms_elf *elf, uintptr_t of_executable, const char *name)
 {
     return of_executable ? of_executable : ms_elf_symbol(elf, name);
@@ -137,7 +137,7 @@ static void search_anew(void *arg)
     *(struct search *)arg = (struct search){.is_first = true};
 }
 
-/* What was found, and in which objects it was looked for; whose turn it is has it. */
+/* The results of the search, and the objects in which it was made; whose turn it is has them. */
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 static struct search search;
 static struct ms_objects_since since;

@@ -81,7 +81,7 @@ static const struct {
       .frame_bytes = 72}},
 };
 
-/** Where _Py_DebugOffsets has what is read of it, in words of 8 bytes from its beginning. */
+/** The places in _Py_DebugOffsets of what is read of it, in words of 8 bytes from its beginning. */
 static const struct debug_words {
     uint32_t minor;
     uint16_t current_frame, frame; /* of the thread state; the size of a frame, which begins its group */

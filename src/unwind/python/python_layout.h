@@ -17,7 +17,7 @@ enum ms_python_chain {
     MS_PYTHON_CHAIN_ENTRIES, /* from 3.12 on: an entry frame on the C stack for each run */
 };
 
-/** What of an interpreter's symbols is used. Functions read one word each, but for `at_exit`. */
+/** The symbols of an interpreter that are used. Functions read one word each, but for `at_exit`. */
 struct ms_python_symbols {
     void *(*this_thread)(void);     /* PyGILState_GetThisThreadState */
     void *(*current)(void);         /* _PyThreadState_UncheckedGet, PyThreadState_GetUnchecked; may be NULL */
@@ -50,7 +50,7 @@ struct ms_python_layout {
     uint16_t text_ascii, text_compact; /* where the characters of a string begin */
 };
 
-/** What interpreters keep in the same place in all versions. */
+/** Offsets and other values that are the same in all versions of the interpreter. */
 enum {
     MS_PYTHON_TYPE = 8,          /* of an object */
     MS_PYTHON_TYPE_DEALLOC = 48, /* of a type: the function that lets go of an object */

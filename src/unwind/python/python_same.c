@@ -24,7 +24,7 @@
 #include "base/compiler.h"
 #include "unwind/python/python_thread.h"
 
-/* Where the parts of a code object are read: where they lie, or where they were copied to. */
+/* The places where the parts of a code object are read: where they lie, or where they were copied to. */
 struct parts {
     uintptr_t name, lines, head, tail;
 };
@@ -46,7 +46,7 @@ typedef uint32_t __attribute__((may_alias)) half;
 typedef uint64_t __attribute__((may_alias, vector_size(16), aligned(8))) pair;
 typedef uint64_t __attribute__((may_alias, vector_size(16))) known_pair;
 
-/* What is not as it was: bits of pairs and of single words, which are gathered, and looked at once. */
+/* Bits that are not as they were, of pairs and of single words, which are gathered, and looked at once. */
 struct differing {
     pair pairs;
     uint64_t words;
@@ -91,7 +91,7 @@ static MS_INLINE struct code_offsets code_offsets_of(const struct ms_python_layo
     return (struct code_offsets){layout->code_first_line, layout->code_file, layout->code_lines - 8u};
 }
 
-/* Whether a record is still the frame that is read at `frame`: where it lies, or a copy. */
+/* True if a record is still the frame that is read at `frame`: where it lies, or a copy. */
 static MS_INLINE MS_RAW bool is_same_frame(const struct offsets *offsets, enum ms_python_chain chain,
                                            const struct ms_python_trail *trail, uintptr_t frame)
 {
@@ -121,7 +121,8 @@ static MS_INLINE MS_RAW void compare_head(struct differing *differing, const str
     differing->words |= *(const half *)(code + offsets->first_line) ^ content->first_line;
 }
 
-/* What the strings say of a code object that has no number. Characters are another matter (is_same_texts). */
+/* Compares what the strings say of a code object that has no number. Characters are another matter
+ * (is_same_texts). */
 static MS_INLINE MS_RAW void compare_said(struct differing *differing,
                                           const struct ms_python_content *content, const struct parts *parts)
 {
@@ -225,7 +226,7 @@ static MS_NOINLINE MS_RAW bool are_same_chained(const struct ms_python_layout *l
                : are_same_frames(&offsets, MS_PYTHON_CHAIN_OBJECTS, thread, last);
 }
 
-/* What a file name says need be looked at but once. */
+/* True if the print's file name says something new: what a file name says need be looked at but once. */
 static bool is_news(const struct ms_python_thread *thread, const struct ms_python_print *print)
 {
     for (unsigned i = 0; i < thread->texts_count; i++) {
@@ -303,7 +304,7 @@ static unsigned add_part(struct ms_python_batch *batch, uintptr_t at, size_t byt
     return batch->count++;
 }
 
-/* Whether the record's strings are looked at. */
+/* True if the record's strings are looked at. */
 static bool has_texts(const struct ms_python_thread *thread, unsigned index)
 {
     for (unsigned i = thread->texts_count; i-- > 0 && thread->texts_of[i] >= index;) {
@@ -346,7 +347,7 @@ static void add_records(const struct ms_python_layout *layout, struct ms_python_
     }
 }
 
-/* Where the kernel does not allow all at once, one by one. */
+/* All ranges are copied at once, or, if the kernel does not allow that, one by one. */
 static bool copy_ranges(struct ms_python_batch *batch)
 {
     size_t bytes = 0, words = 0;

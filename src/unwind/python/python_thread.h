@@ -29,8 +29,8 @@ struct ms_python_record {
     uintptr_t entry;              /* as in struct ms_python_frame */
 };
 
-/** What is compared of every record at every call, side by side. The first stands for the end of the chain:
- * that of record i is number i + 1. */
+/** The words that are compared of every record at every call, side by side. The first row stands for the end
+ * of the chain: that of record i is number i + 1. */
 struct ms_python_trail {
     uintptr_t at, code, instr, number_at;
     uint32_t number;
@@ -42,8 +42,9 @@ typedef struct {
     _Alignas(16) uint64_t words[2];
 } ms_python_pair;
 
-/** What is compared besides of a code object without a number, and, where numbers alone do not do, of one
- * with a number its own words. What a short line table does not have is compared with itself. */
+/** The words that are compared besides of a code object without a number, and, where numbers alone do not do,
+ * of one with a number its own words. A part that a short line table does not have is compared with
+ * itself. */
 struct ms_python_content {
     uintptr_t code, name, lines, head_at, tail_at;
     ms_python_pair of_file, of_lines;     /* `file` and what follows it, what precedes `lines` and it */
@@ -108,16 +109,16 @@ struct ms_python_thread {
 
 /** The calling thread's; NULL without memory. */
 struct ms_python_thread *ms_python_thread(void);
-/** The same, if it has one. */
+/** As ms_python_thread, but makes none: NULL if the thread has none yet. */
 struct ms_python_thread *ms_python_thread_if_any(void);
 
-/** Where a frame chain begins. */
+/** The beginning of a frame chain. */
 struct ms_python_head {
     uintptr_t frame, cframe; /* cframe: 3.11 */
     bool codes_stay;         /* no other code object took a remembered one's place (ms_python_is_same) */
 };
 
-/** Whether all that is remembered is still so, from record `last` outwards, whose frame is still where it
+/** True if all that is remembered is still so, from record `last` outwards, whose frame is still where it
  * was. `codes_stay`: where code objects have numbers, these are of the interpreter, and the life of it, in
  * which they were remembered; where they have none, none went since. */
 bool ms_python_is_same(const struct ms_python_interpreter *interpreter, struct ms_python_thread *thread,

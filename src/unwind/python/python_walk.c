@@ -34,7 +34,7 @@ static uint32_t half_of(const uint64_t *copy, unsigned offset)
     return ((const uint32_t *)(const void *)copy)[offset / sizeof(uint32_t)];
 }
 
-/* Whether the code object of which `code` is a copy is the one that had this print, by its number. */
+/* True if the code object of which `code` is a copy is the one that had this print, by its number. */
 static bool is_numbered(const struct ms_python_layout *layout, const uint64_t *code,
                         const struct ms_python_print *print)
 {
@@ -45,7 +45,7 @@ static bool is_numbered(const struct ms_python_layout *layout, const uint64_t *c
            word_of(code, layout->code_lines) == print->lines;
 }
 
-/* Whether two prints, of the same place at two times, are of the same code object. */
+/* True if two prints, of the same place at two times, are of the same code object. */
 static bool is_same_print(const struct ms_python_print *a, const struct ms_python_print *b)
 {
     return a->version == b->version && a->file == b->file && a->name == b->name && a->lines == b->lines &&
@@ -81,8 +81,8 @@ static bool find_code(const struct walk *walk, const uint64_t *code)
     return true;
 }
 
-/* Where in the byte code the frame is; false if it can be nowhere. Frames are told once they have begun with
- * what a program can see of them, those of generators always: the interpreter's own rule. */
+/* Finds the place in the byte code where the frame is; false if it can be nowhere. Frames are told once they
+ * have begun with what a program can see of them, those of generators always: the interpreter's own rule. */
 static bool python_walk_find_place(const struct ms_python_layout *layout, struct ms_python_record *record,
                                    const uint64_t *code, unsigned owner)
 {
