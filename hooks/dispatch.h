@@ -34,20 +34,21 @@ struct ms_args {
     bool out_is_32; /* `out` is of 4 bytes instead of 8 */
 };
 
-/* What a frame is marked with between begin and end goes with what else it must still hold, so that one that
+/* The mark of a frame between begin and end depends on what else the frame must still hold, so that one that
  * was left on the stack, and overwritten since but for its mark, is not taken for open. */
 static inline uint64_t ms_call_mark(const void *frame, const void *caller)
 {
     return 0x6d73ca116d73ca11u ^ (uintptr_t)frame ^ (uint64_t)(uintptr_t)caller << 1;
 }
 
-/** Whether nothing that may change what is in use of a device was under way, since when (balance.h). */
+/** A moment at which nothing that may change what is in use of a device was under way, if `is_still`, and the
+ * counts by which to tell whether anything has been since (balance.h). */
 struct ms_stillness {
     uint64_t begun, changes; /* calls that had begun, changes of what the pool was charged with */
     bool is_still;           /* this thread's call was the only one under way */
 };
 
-/* What a device had left before the vendor's function (footprints.h). */
+/* The memory that a device had left before the vendor's function (footprints.h). */
 struct ms_look {
     int device; /* MS_DEVICE_NONE: nothing is looked at */
     bool is_known;
@@ -72,7 +73,7 @@ struct ms_call {
     const void *caller;
     const struct ms_gpu *gpu;
     void *real;                  /* the vendor's function */
-    const struct ms_gpu *driver; /* ... in the hook of this driver */
+    const struct ms_gpu *driver; /* if `served`: the driver in whose hook it was answered */
     struct ms_args args;
     uint64_t bytes; /* recorded under this frame so far */
     union {
@@ -104,7 +105,7 @@ static inline void ms_call_init(struct ms_call *call, unsigned row, const void *
     call->left = NULL;
 }
 
-/* Whether the wrapper that made `call` still stands on the stack: its return address lies there. Who calls
+/* True if the wrapper that made `call` still stands on the stack: its return address lies there. Who calls
  * from the place that it was unwound to has overwritten it. Elsewhere return addresses may be signed.
  * AddressSanitizer takes the slot for nobody's. */
 __attribute__((no_sanitize("address"))) static inline bool ms_call_stands(const struct ms_call *call)
@@ -170,8 +171,8 @@ void ms_handle_release_refused(const struct ms_call *call);
 
 /* imports.c: other processes' memory, which may be opened more than once. */
 void ms_import_opened(struct ms_call *call);
-/** What is being freed, closed or unmapped at call->args.key: whether it is an import. Its record is taken
- * off; `end` puts it back if the vendor refused. Where nothing is open it costs a look at a counter. */
+/** True if the memory that is being freed, closed or unmapped at call->args.key is an import. Its record is
+ * taken off; `end` puts it back if the vendor refused. Where nothing is open it costs a look at a counter. */
 bool ms_import_close_begin(struct ms_call *call);
 void ms_import_close_end(struct ms_call *call, int status);
 void ms_imports_context_ended(uint64_t context);

@@ -38,7 +38,7 @@ enum ms_row {
     MS_ROW_RECORDED = MS_ROW_COUNT /* what has a name in the record */
 };
 
-/** What dispatch.c does around a call. */
+/** The class of a row: what dispatch.c does around its calls. */
 enum ms_class {
     MS_CLASS_ALLOC,         /* a block appears */
     MS_CLASS_ALLOC_ASYNC,   /* a block appears when a stream gets there */
@@ -94,7 +94,7 @@ enum ms_class {
     MS_CLASS_MEMINFO_OF, /* the same of a kind of memory: one argument more */
     MS_CLASS_ACCESS,
     MS_CLASS_EXPORT, /* a handle for other processes (ipc.h) */
-    /* What the pool must know of (watch.c); not recorded. */
+    /* Calls that the pool must know of (watch.c); not recorded. */
     MS_CLASS_SYNC,        /* the program waits for a context */
     MS_CLASS_STREAM_WAIT, /* it waits for a stream: tells whether its context is sound */
     MS_CLASS_CAPTURE,     /* a capture begins, or ends */
@@ -192,7 +192,7 @@ static inline bool ms_is_no_memory(unsigned api, int status)
 
 struct ms_gpu;
 
-/** Where a wrapper sends its call: the real function, and the driver library it belongs to (NULL for the
+/** The target of a wrapper's call: the real function, and the driver library it belongs to (NULL for the
  * runtime's). */
 struct ms_target {
     void *real;

@@ -77,7 +77,7 @@ static inline void ms_hook_scope_leave_brief(struct ms_hook_scope *scope)
     errno = scope->saved_errno;
 }
 
-/* The same inside a hook scope whose cancellation is deferred already. */
+/* As ms_hook_scope_enter and _leave, but inside a hook scope whose cancellation is deferred already. */
 static inline void ms_hook_scope_enter_nested(struct ms_hook_scope *scope)
 {
     scope->saved_errno = errno;

@@ -38,14 +38,14 @@ bool ms_init_is_forked(void);
  * that hides calls. */
 void ms_init_note_next(int row);
 
-/** Whether there is anything to report: a recorded call, or a vendor's library loaded where something was out
+/** True if there is anything to report: a recorded call, or a vendor's library loaded where something was out
  * of sight. */
 bool ms_init_saw_gpu(void);
 
 /** Before the report is written: note what is known only at the end. */
 void ms_init_finish(void);
 
-/** What the program gave to exit(); -1 if it did not say. */
+/** The status that the program gave to exit(); -1 if it did not say. */
 int ms_init_exit_code(void);
 
 #endif

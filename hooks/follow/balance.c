@@ -24,13 +24,13 @@
 enum {
     TRIES = 3,
     GROWTH_SHARE = 8,       /* asked again when an eighth more is held: some 90 times on the way to 80 GiB */
-    GROWTH_LEAST = 1 << 20, /* ... and this much */
+    GROWTH_LEAST = 1 << 20, /* bytes on top of that eighth */
 };
 
 _Atomic uint64_t ms_balance_begun, ms_balance_over;
 _Atomic uint32_t ms_balance_due;
 static _Atomic uint64_t latest[MS_DEVICES_MAX]; /* what was held when the driver was asked, + 1; 0: never */
-static _Atomic uint64_t most[MS_DEVICES_MAX];   /* ... at most */
+static _Atomic uint64_t most[MS_DEVICES_MAX];   /* the most that was held when it was asked */
 
 static bool is_serving(void)
 {
@@ -64,7 +64,7 @@ static bool is_still(int device)
     return begun - over == (ms_thread.recording ? 1u : 0u) && !ms_pool_is_growing(device);
 }
 
-/* What the driver's own pools have of the device beyond the blocks that lie there, its or ours. */
+/* The memory that the driver's own pools have of the device beyond the blocks that lie there, its or ours. */
 static uint64_t in_drivers_pools(int device)
 {
     struct ms_mempool_sums sums = ms_mempool_sums_of(device);
@@ -99,7 +99,7 @@ static bool is_as_before(const struct ms_stillness *since, int device)
     return atomic_load(&ms_balance_begun) == since->begun && ms_pool_changes(device) == since->changes;
 }
 
-/* What is under way now may be over before anything else is read: so that is looked at last. */
+/* A call that is under way now may be over before anything else is read: so stillness is looked at last. */
 struct ms_stillness ms_balance_stillness(int device)
 {
     struct ms_stillness now = {atomic_load(&ms_balance_begun), ms_pool_changes(device), false};

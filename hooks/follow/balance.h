@@ -31,7 +31,7 @@ void ms_balance_grew(int device);
 extern MS_HIDDEN _Atomic uint32_t ms_balance_due;
 /** Asks about the calling thread's device. Inside a hook scope, no lock held. */
 void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller);
-/** The same about a device whose context it is, which need not be the calling thread's. */
+/** As ms_balance_look, but about `device` in `context`, which need not be the calling thread's. */
 void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context);
 static inline void ms_balance_see(const struct ms_gpu *gpu, unsigned row, const void *frame,
                                   const void *caller)
@@ -47,12 +47,12 @@ struct ms_stillness ms_balance_stillness(int device);
  * launch loads, is in none of these. */
 bool ms_balance_was_still(const struct ms_stillness *since, int device);
 
-/** What is held of the device now, all terms but the last; false if a call is under way that changes it. Asks
- * the driver about its pools alone. */
+/** Finds out what is held of the device now, all terms but the last; false if a call is under way that
+ * changes it. Asks the driver about its pools alone. */
 bool ms_balance_of(int device, struct ms_balance *balance_p);
-/** The same, and what is in use as the driver says, all of one moment; false if somebody was at it each time.
- * `total_bytes` is 0 if the driver cannot say. `context`: one of the device's, 0 if the calling thread is
- * there. Inside a hook scope, no lock held. */
+/** As ms_balance_of, and finds out what is in use as the driver says, all of one moment; false if somebody
+ * was at it each time. `total_bytes` is 0 if the driver cannot say. `context`: one of the device's, 0 if the
+ * calling thread is there. Inside a hook scope, no lock held. */
 bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p);
 
 #endif

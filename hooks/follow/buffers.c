@@ -60,7 +60,7 @@ static int buffers_make(uint64_t bytes, uint64_t *address_p)
     return status;
 }
 
-/* Where the library was unloaded, its memory is out of reach. */
+/* If the library was unloaded, its memory is out of reach. */
 static int buffers_unmake(uint64_t address)
 {
     void *real = atomic_load_explicit(&real_free, memory_order_relaxed);

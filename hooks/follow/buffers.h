@@ -21,19 +21,19 @@ void ms_buffer_holder_end(struct ms_call *call, int status);
 void ms_buffer_group_begun(struct ms_call *call, int status);
 void ms_buffer_group_ended(struct ms_call *call, int status);
 
-/* What the driver's hooks tell: a program may take a buffer apart by itself, as the library does. */
+/* Calls from the driver's hooks: a program may take a buffer apart by itself, as the library does. */
 
 /** Its handle was asked for. True if the address lies in one of ours. */
 bool ms_buffer_retained(uint64_t address);
 /** It was unmapped: it is over. True if it was one of ours; the reference of its maker goes with the next
  * release. */
 bool ms_buffer_unmapped(uint64_t address, uint64_t bytes);
-/** Whether a release of a handle that nobody knows is that one. */
+/** True if the release of a handle that nobody knows is that of an unmapped buffer's maker. */
 bool ms_buffer_released(void);
 
 /* buffer_holds.c: what is registered is not used again. For buffers.c. */
 
-/** What stands where the call puts its handle. */
+/** The value at the place where the call puts its handle. */
 uint64_t ms_hold_handle(const struct ms_args *args);
 /** Registered; `args.flags` stood where the handle is put, before. */
 void ms_hold_begun(const struct ms_call *call);

@@ -36,8 +36,8 @@ void ms_footprints_returns_later(void)
 
 enum { TRIES = 3 };
 
-/* What is free of the device and what of it is this process's, of one moment if that can be had: all that can
- * change between two looks. False if the driver cannot say. */
+/* Looks at all that can change between two looks: what is free of the device, and what of it is this
+ * process's, of one moment if that can be had. False if the driver cannot say. */
 static bool footprints_look(struct ms_look *look_p, const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_balance balance = {.asked_ns = 0};
@@ -65,7 +65,7 @@ static void look_before(struct ms_call *call, int device)
         call->look.is_known = footprints_look(&call->look, call->gpu, context);
 }
 
-/* Whether nothing else of this process can have taken or given back memory of the device between two looks:
+/* True if nothing else of this process can have taken or given back memory of the device between two looks:
  * no call was under way, what is held is the same, and all that was in use was held, or nothing goes back by
  * itself. */
 static bool footprints_is_alone(const struct ms_look *before, const struct ms_look *after)

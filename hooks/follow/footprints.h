@@ -16,8 +16,8 @@ void ms_footprints_primary_end(struct ms_call *call, uint64_t context);
 void ms_footprints_begin(struct ms_call *call);
 void ms_footprints_context_end(struct ms_call *call, int status);
 void ms_footprints_module_end(struct ms_call *call, int status);
-/** Where no call makes a context, the driver is asked for the first time: what of that is nobody's is the
- * context's, and of the call in that frame. Returns whether a row was made. */
+/** Records what a context took that no call has made, when the driver is asked for the first time: memory in
+ * use that is nobody's is the context's, and of the call in that frame. Returns whether a row was made. */
 bool ms_footprints_first_seen(const struct ms_gpu *gpu, int device, uint64_t context,
                               const struct ms_balance *balance, unsigned row, const void *frame,
                               const void *caller);

@@ -16,7 +16,7 @@
 
 #include "hooks/dispatch.h"
 
-/** Whether a node was ever seen. */
+/** True once a node was seen. */
 extern _Atomic bool ms_graph_memory_any;
 
 /** After a success: whether what the call allocated in stream order became a node of a graph, since the

@@ -423,7 +423,7 @@ void ms_handle_map_end(struct ms_call *call, int status)
     }
 }
 
-/* Whether any of the range was marked otherwise. */
+/* Marks what is mapped in the call's range as leaving, or as not. True if any of it was marked otherwise. */
 static bool handles_mark(const struct ms_call *call, bool leaving)
 {
     bool any = false;

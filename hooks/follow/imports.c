@@ -73,8 +73,8 @@ static bool count_open(unsigned space, uint64_t key, uint64_t context)
     return is_new;
 }
 
-/* What is closed by its address is known by it; what is closed by a name, by that (`given`, in a space of its
- * own). */
+/* An import that is closed by its address is known by its address; one that is closed by a name, by the name
+ * (`given`, in a space of its own). */
 void ms_import_opened(struct ms_call *call)
 {
     uint64_t pointer, context, bytes = call->args.bytes;
@@ -137,7 +137,8 @@ void ms_import_close_end(struct ms_call *call, int status)
     ms_unlock(&lock);
 }
 
-/* What was open in a context is gone with it, and the ledger knows: the pointers may come back for others. */
+/* Memory that was open in a context is gone with it, and the ledger knows: the pointers may come back for
+ * others. */
 void ms_imports_context_ended(uint64_t context)
 {
     ms_lock(&lock);

@@ -48,8 +48,8 @@ struct ms_ipc_view {
     uint64_t address, bytes;
     uint64_t id; /* for BUFFER_ID: neither the vendor's nor the pool's */
 };
-/** Whether the address lies in another process's allocation that packed blocks were opened in; *found_p: in
- * one of those blocks. */
+/** True if the address lies in another process's allocation that packed blocks were opened in; `*found_p`
+ * says whether it lies in one of those blocks. */
 bool ms_ipc_find(uint64_t address, struct ms_ipc_view *view_p, bool *found_p);
 
 /* ipc_transport.c */

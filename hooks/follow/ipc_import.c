@@ -103,7 +103,7 @@ static void drop_mapping_locked(struct mapping **link)
     atomic_fetch_sub_explicit(&mapping_count, 1, memory_order_relaxed);
 }
 
-/* Where the allocation is open in the context; `base` 0 for wherever. */
+/* The mapping of the allocation in the context, or NULL: at `base`, or, if that is 0, wherever. */
 static struct mapping *find_mapping_locked(const struct import *call, uint64_t base)
 {
     for (struct mapping *m = mappings; m; m = m->next) {
@@ -264,7 +264,7 @@ static struct import *at_locked(uint64_t address, struct mapping ***link_p)
     return NULL;
 }
 
-/* Whether an address lies in an allocation that is open here for its blocks. */
+/* True if an address lies in an allocation that is open here for its blocks. */
 static bool is_mapped_locked(uint64_t address)
 {
     for (const struct mapping *m = mappings; m; m = m->next)

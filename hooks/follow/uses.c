@@ -85,7 +85,7 @@ static void note_words(void *arg, const void *memory, size_t bytes)
     }
 }
 
-/* What lies in the device's memory from now on, any kernel may follow. */
+/* Any kernel may follow an address that lies in the device's memory from now on. */
 static void mark_words(const void *memory, size_t bytes)
 {
     uint64_t word;
@@ -124,7 +124,7 @@ static void note_arguments(struct telling *telling, CUfunction kernel, void **ar
     }
 }
 
-/* Where one side of a copy begins; 0 of an array. */
+/* The address at which one side of a copy begins; 0 for an array. */
 static uint64_t side(CUmemorytype type, CUdeviceptr device, const void *host)
 {
     switch (type) {

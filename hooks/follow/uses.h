@@ -13,7 +13,7 @@
 #include "hooks/hook.h"
 #include "record/live/uses.h"
 
-/** What a call was given, by the fields that its row names. */
+/** The arguments of a call, by the fields that its row names. */
 struct ms_use {
     uint64_t to, from, bytes;  /* of a copy or a fill; `bytes` of each */
     const void *contents;      /* host memory that was copied to the device: it may hold addresses */
@@ -28,7 +28,7 @@ struct ms_use {
     const CUstreamBatchMemOpParams *ops;
     CUfunction kernel; /* a launch: its arguments, in one of two forms */
     void **arguments, **extra;
-    const CUDA_KERNEL_NODE_PARAMS_v1 *node; /* ... of a node; version 2 has more behind it */
+    const CUDA_KERNEL_NODE_PARAMS_v1 *node; /* the arguments of a kernel node; version 2 has more behind it */
     const CUDA_KERNEL_NODE_PARAMS_v2 *node_v2;
     const CUgraphNodeParams *any_node;
     CUkernel *kernels;    /* what was handed out: `count` of them */

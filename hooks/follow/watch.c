@@ -74,7 +74,8 @@ static bool changes_pools(enum ms_class class)
     return class == MS_CLASS_MEMPOOL || class == MS_CLASS_MEMPOOL_END || class == MS_CLASS_MEMPOOL_TRIM;
 }
 
-/* Where nothing is served: which pools the driver has, and what is in use when the program waits. */
+/* If nothing is served, two things are followed: which pools the driver has, and what is in use when the
+ * program waits. */
 static void follow_begin(struct ms_watch *watch)
 {
     if (watch->class != MS_CLASS_MEMPOOL_END)
@@ -276,7 +277,7 @@ static void watch_note(struct ms_watch *watch, int status)
     }
 }
 
-/* What the device keeps for graphs may be another amount now. */
+/* True if what the device keeps for graphs may be another amount after this call. */
 static bool is_moment(const struct ms_watch *watch)
 {
     return waits(watch) || watch->class == MS_CLASS_GRAPH_END || watch->class == MS_CLASS_GRAPH_TRIM;

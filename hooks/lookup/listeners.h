@@ -19,7 +19,7 @@ void ms_listener_came(void);
  * there could be a listener is as good as that there is one. */
 void ms_listener_unseen(void);
 
-/** Whether calls have to enter the runtime; `loaded`: a CUPTI is in this process. */
+/** True if calls have to enter the runtime; `loaded`: a CUPTI is in this process. */
 bool ms_listener_is_there(bool loaded);
 
 #endif

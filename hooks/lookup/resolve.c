@@ -39,7 +39,7 @@ static int row_of_lookup(const char *name, int version, uint64_t flags)
     return version != 0 || candidates == 1 ? best : -1;
 }
 
-/* What is not hooked stays the vendor's. */
+/* True of a row that is not hooked: its function stays the vendor's. */
 static bool is_left_alone(int row)
 {
     return row >= 0 && ms_rows[row]->class == MS_CLASS_USE && !ms_uses_wanted();

@@ -58,12 +58,12 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
 const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
-/** Whether cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came
+/** True if cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came
  * before, and nobody listens in between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once
  * there, where nobody wraps it and nobody listens (listeners.h). Takes the lock. */
 bool ms_library_is_plain_runtime(const void *real);
 
-/** Whether `address` lies in this shim. */
+/** True if `address` lies in this shim. */
 bool ms_is_ours(uintptr_t address);
 bool ms_is_self(const struct dl_phdr_info *info);
 /** True of a libmemshim.so, this copy or another one: of several in a process the first in the
@@ -72,11 +72,11 @@ bool ms_is_self(const struct dl_phdr_info *info);
 bool ms_is_memshim(const struct ms_elf *elf);
 /** This copy is not the first: it stays inert. Known once ms_resolve_loader was called. */
 extern MS_HIDDEN bool ms_is_second;
-/** Whether an object is a library of this interface. */
+/** True if an object is a library of this interface. */
 bool ms_defines_anchors(const struct ms_elf *elf, enum ms_api api);
 uint64_t ms_hash_text(const char *text);
 
-/** Whether calls at this version node may mean an object: it has the node, or the SONAME. Always so for
+/** True if calls at this version node may mean an object: it has the node, or the SONAME. Always so for
  * MS_NODE_NONE. */
 bool ms_is_of_node(const struct ms_elf *elf, enum ms_version_node node);
 
@@ -93,8 +93,9 @@ void ms_bind_note_global(const char *file);
  * Lock held. */
 struct ms_target ms_library_bind_locked(enum ms_row row, uintptr_t caller, enum ms_version_node node,
                                         bool dependencies_only);
-/** The same without any lock and without what is remembered, for a thread that may hold them: what the loader
- * has put into the caller's object, or else the first library in the order of loading. */
+/** As ms_library_bind_locked, but without any lock and without what is remembered, for a thread that may hold
+ * them: the function that the loader has put into the caller's object, or else the first library in the order
+ * of loading. */
 struct ms_target ms_library_bind_lockless(enum ms_row row, uintptr_t caller, enum ms_version_node node);
 /** The function of that name in an interposer between us and the vendor's libraries, 0 if there is none. */
 uintptr_t ms_bind_chained(enum ms_row row);
@@ -105,7 +106,7 @@ uintptr_t ms_bind_chained(enum ms_row row);
  * there is none. For a signal handler, in which dl_iterate_phdr may wait for the thread that it
  * interrupted. */
 uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_version_node node);
-/** Whether a vendor's library is loaded in any namespace. For the end of a process. */
+/** True if a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 
 /* wrapper_slots.c */
@@ -117,7 +118,8 @@ extern struct ms_wrapped {
     struct ms_target target;
     bool of_library; /* a function of a library, as opposed to one that only a lookup knows */
 } ms_wrapper_slots[MS_ROW_COUNT][MS_WRAPPER_SLOTS];
-/** What wrapper `slot` of `row` calls. No lock: a slot is written before its wrapper is handed out. */
+/** The target that wrapper `slot` of `row` calls. No lock: a slot is written before its wrapper is handed
+ * out. */
 static inline const struct ms_target *ms_wrapper_slot_target(enum ms_row row, unsigned slot)
 {
     return &ms_wrapper_slots[row][slot].target;
@@ -125,12 +127,12 @@ static inline const struct ms_target *ms_wrapper_slot_target(enum ms_row row, un
 
 /* resolve.c */
 
-/** What dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than
+/** Returns what dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than
  * RTLD_NEXT. */
 void *ms_resolve_symbol(void *handle, const char *name, const char *version, const void *caller,
                         enum ms_row row);
-/** The same for a function of `api` that may begin a capture and has no row (unknown.h); NULL: the caller's
- * own lookup may know better. */
+/** As ms_resolve_symbol, for a function of `api` that may begin a capture and has no row (unknown.h); NULL:
+ * the caller's own lookup may know better. */
 void *ms_resolve_unseen_symbol(void *handle, const char *name, const char *version, enum ms_api api);
 /** Behind an exported wrapper: the real function for this caller; `.real` is NULL when there is none. Cached
  * by call site. */
@@ -155,7 +157,7 @@ struct ms_kept_site {
 };
 _Static_assert(MS_KEPT_SITES * sizeof(struct ms_kept_site) == MS_OWN_SITES_BYTES,
                "its place in thread_own.h");
-/** What is kept for a row. */
+/** The record that is kept for a row. */
 static MS_INLINE const struct ms_kept_site *ms_kept_site(enum ms_row row)
 {
     return (const struct ms_kept_site *)(const void *)ms_thread.own->sites + row % MS_KEPT_SITES;
@@ -167,7 +169,7 @@ static inline struct ms_kept_site *ms_kept_site_mine(enum ms_row row)
 
     return own ? (struct ms_kept_site *)(void *)own->sites + row % MS_KEPT_SITES : NULL;
 }
-/** Whether what is kept for the row is of this call site, by now: not below memshim's own code, nor without a
+/** True if what is kept for the row is of this call site, by now: not below memshim's own code, nor without a
  * function. */
 bool ms_resolve_keep(enum ms_row row, const void *caller, enum ms_version_node node);
 static MS_INLINE bool ms_resolve_keeps(enum ms_row row, const void *caller, enum ms_version_node node)
@@ -175,14 +177,14 @@ static MS_INLINE bool ms_resolve_keeps(enum ms_row row, const void *caller, enum
     return MS_LIKELY(ms_kept_site(row)->key == ms_resolve_key(row, caller, node)) ||
            ms_resolve_keep(row, caller, node);
 }
-/** Whether it is of calls to this function. */
+/** True if what is kept for the row is of calls to this function. */
 static MS_INLINE bool ms_resolve_kept_is(enum ms_row row, const struct ms_target *target)
 {
     return ms_kept_site(row)->target.real == target->real;
 }
 /** Asks, and keeps the answer. */
 struct ms_target ms_resolve_and_keep(enum ms_row row, const void *caller, enum ms_version_node node);
-/** The same as ms_resolve_exported, by what is kept. */
+/** As ms_resolve_exported, by what is kept. */
 static MS_INLINE struct ms_target ms_resolve_kept(enum ms_row row, const void *caller,
                                                   enum ms_version_node node)
 {

@@ -16,8 +16,8 @@ enum { NAME_BYTES = 64 };
 void *ms_trampoline_reals[MS_TRAMPOLINES];
 _Atomic uint32_t ms_trampoline_called[MS_TRAMPOLINES];
 static char names[MS_TRAMPOLINES][NAME_BYTES];
-static char noted[NAME_BYTES]; /* the first that was not called by a way, */
-static atomic_bool any_noted;  /* ... and is written */
+static char noted[NAME_BYTES]; /* the first that was not called by a way */
+static atomic_bool any_noted;  /* true once that is written */
 atomic_bool ms_unknown_told;
 
 /* The libraries that have such functions. The CUDA runtime gets all of its own from the driver. */

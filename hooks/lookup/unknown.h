@@ -25,7 +25,7 @@ struct ms_elf;
  * newest that tests hold the rows against: room for as many again, of two libraries, and for their twins. */
 enum { MS_TRAMPOLINES = 16, MS_TRAMPOLINE_BYTES = 64 };
 
-/** Whether a name is one of a stream function's; no other has begun a capture. For every lookup: it calls
+/** True if a name is one of a stream function's; no other has begun a capture. For every lookup: it calls
  * nobody, not even the C library, in place of whose functions a sanitizer may have put its own. */
 static inline bool ms_unknown_has_prefix(const char *name)
 {
@@ -34,16 +34,19 @@ static inline bool ms_unknown_has_prefix(const char *name)
     return name[0] == 'h' && name[1] == 'i' && name[2] == 'p' && name[3] == 'S';
 }
 
-/** Whether a name is one of those, and whose. Calls nobody. */
+/** True if a name is that of a function that may begin a capture and that no row knows; `*api_p` is whose.
+ * Calls nobody. */
 bool ms_unknown_is(const char *name, enum ms_api *api_p);
 
-/** What the program gets instead of `pointer`, which the driver has under that name. Resolve lock held. */
+/** Returns what the program gets instead of `pointer`, which the driver has under that name. Resolve lock
+ * held. */
 void *ms_unknown_trampoline_locked(void *pointer, const char *name);
 
 /** A function of that name may be called from now on without our knowing it: it counts as called. */
 void ms_unknown_note(const char *name);
 
-/** What an object that was loaded is linked with. Resolve lock held, the object stays loaded meanwhile. */
+/** Looks at what an object that was loaded is linked with. Resolve lock held, the object stays loaded
+ * meanwhile. */
 void ms_unknown_look_at(const struct ms_elf *elf);
 
 /** The report says which, once. No lock held; in a hook scope. */

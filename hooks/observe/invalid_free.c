@@ -21,8 +21,8 @@ static const struct ms_call *invalid_free_named(const struct ms_call *call)
     return ms_thread.outermost ? ms_thread.outermost : call;
 }
 
-/* What a library's free does inside is its own; when it has failed, it is asked about what the program gave
- * it. */
+/* Calls that a library's free makes inside are its own; when it has failed, it is asked about what the
+ * program gave it. */
 static bool is_inside_buffer(const struct ms_call *call)
 {
     return invalid_free_named(call) != call &&
@@ -103,7 +103,7 @@ MS_NOINLINE void ms_invalid_free_of_buffer(const struct ms_call *call)
     count_call(&invalid_free, call);
 }
 
-/* What is live was refused for another reason: the state of the context, a capture, a stream. */
+/* A block that is live was refused for another reason: the state of the context, a capture, a stream. */
 static bool is_live(uint64_t address)
 {
     struct ms_pool_block block;

@@ -10,10 +10,11 @@
  * block's. Looks in the record (ledger.h), takes the program's stack, and counts. Inside a hook scope; no
  * lock held; calls nobody. */
 void ms_invalid_free_of_call(const struct ms_call *call, enum ms_space space, uint64_t key);
-/** The same of a handle that nobody has a reference to any more; `key` is its number in the record. */
+/** As ms_invalid_free_of_call, of a handle that nobody has a reference to any more; `key` is its number in
+ * the record. */
 void ms_invalid_free_of_handle(const struct ms_call *call, uint64_t key);
-/** The same of what a library frees that makes its memory by handle (NCCL): call->args.key is where it is
- * mapped. */
+/** As ms_invalid_free_of_call, of memory that a library frees and makes by handle (NCCL): call->args.key is
+ * where it is mapped. */
 void ms_invalid_free_of_buffer(const struct ms_call *call);
 /** The record counts a registration with a library (NCCL) until it ends. Memory that is no device's, or
  * longer than its block, is a finding at once. Returns where it is counted, for
@@ -22,8 +23,8 @@ uint32_t ms_invalid_free_of_registration(const struct ms_call *call);
 /** `call` has failed in a child of fork whose parent had used the GPU, with the status by which CUDA and HIP
  * refuse everything there: counted once for each call of the program's. */
 void ms_invalid_free_forked(struct ms_call *call, int status);
-/** The same for what has no frame of its own: `outer` is the runtime's around it, or NULL; then the wrapper
- * of `row` was called from `caller`. */
+/** As ms_invalid_free_of_call, for a free that has no frame of its own: `outer` is the runtime's around it,
+ * or NULL; then the wrapper of `row` was called from `caller`. */
 void ms_invalid_free_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller,
                             uint64_t address);
 

@@ -26,7 +26,8 @@ static bool is_settled;
 static _Atomic(ms_mstx_function_t) tool_core[PLACES], tool_domain[PLACES];
 static struct ms_phase_number numbers[MS_PHASE_OPENS];
 
-/* What a tool's handles of domains are called. Those beyond are told without a domain. */
+/* The names of domains, by the tool's handles of them. Calls in domains beyond these are told without a
+ * domain. */
 static struct {
     _Atomic uintptr_t handle;
     _Atomic uint32_t text;
@@ -201,14 +202,14 @@ static void read_places(ms_mstx_tables_t tables, int module, const ms_mstx_funct
     }
 }
 
-/* What a tool has put there. */
+/* The function that a tool has put there; NULL if none has. */
 static ms_mstx_function_t put_by_tool(ms_mstx_function_t *const *places, const ms_mstx_function_t *before,
                                       unsigned i)
 {
     return places[i] && *places[i] != before[i] ? *places[i] : NULL;
 }
 
-/* Whether the tool behind our functions is the object's, or none is behind either. */
+/* True if the tool behind our functions is the object's, or none is behind either. */
 static bool has_our_tool(const struct object *object)
 {
     for (unsigned i = 1; i < PLACES; i++) {
@@ -221,7 +222,7 @@ static bool has_our_tool(const struct object *object)
     return true;
 }
 
-/* Whether the object's functions may be ours. */
+/* Settles, once, which tool is behind our functions. True if the object's functions may be ours. */
 static bool mstx_settle(const struct object *object)
 {
     bool may_fill;
@@ -246,7 +247,7 @@ static void mstx_fill(const struct object *object)
     }
 }
 
-/* What MSTX would have found without us. */
+/* The tool that MSTX would have found without us. */
 static ms_mstx_init_t find_tool(void)
 {
     void *found;

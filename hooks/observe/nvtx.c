@@ -25,7 +25,7 @@ static void *handle_of(uint32_t text)
     return (void *)(uintptr_t)text;
 }
 
-/* What is no character is U+FFFD. Returns how many bytes it took. */
+/* Writes a character in UTF-8; a number that is none becomes U+FFFD. Returns how many bytes it took. */
 static size_t put_character(char *into, uint32_t c)
 {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
@@ -171,7 +171,7 @@ int InitializeInjectionNvtx2(ms_nvtx_tables_t tables)
     return 1;
 }
 
-/* The same for libnvToolsExt.so.1. */
+/* As InitializeInjectionNvtx2, for libnvToolsExt.so.1. */
 int InitializeInjectionNvtx(ms_nvtx_tables_t tables)
 {
     return InitializeInjectionNvtx2(tables);

@@ -12,7 +12,7 @@
 #include "hooks/hook_scope.h"
 #include "record/phases/phases.h"
 
-/** Whether this call counts: not where memshim is inert, nor for a signal handler above code of ours, whose
+/** True if this call counts: not where memshim is inert, nor for a signal handler above code of ours, whose
  * ranges begin and end unseen. Then the hook scope is entered. */
 static inline bool ms_phases_enter(struct ms_hook_scope *scope)
 {
@@ -22,13 +22,13 @@ static inline bool ms_phases_enter(struct ms_hook_scope *scope)
     return true;
 }
 
-/** What is behind it is done where this call counts, inside a hook scope. */
+/** The statement behind it is done where this call counts, inside a hook scope. */
 #define MS_PHASES_WITHIN                                                                                     \
     for (struct ms_hook_scope ms_hook_scope_,                                                                \
          *ms_in_ = ms_phases_enter(&ms_hook_scope_) ? &ms_hook_scope_ : NULL;                                \
          ms_in_; ms_hook_scope_leave(ms_in_), ms_in_ = NULL)
 
-/** Whether this library came before the C library. A program may inherit a variable by which an interface
+/** True if this library came before the C library. A program may inherit a variable by which an interface
  * finds its tool, and no LD_PRELOAD: then the interface alone has loaded this library, and nothing else of it
  * is in force. */
 bool ms_phases_is_preloaded(void);

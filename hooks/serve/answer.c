@@ -18,7 +18,7 @@
 /* Numbers of ours and of the vendor's never meet. */
 #define OWN_BUFFER_ID (UINT64_C(1) << 62)
 
-/* What the program sees at an address of ours. */
+/* An address of ours as the program sees it. */
 struct own {
     uint64_t address, bytes;
     uint64_t buffer_id; /* for the program */
@@ -27,7 +27,7 @@ struct own {
     uint64_t context;
 };
 
-/* Whether the address is the pool's; what was granted beyond what was asked for is nobody's. */
+/* True if the address is the pool's; what was granted beyond what was asked for is nobody's. */
 static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
 {
     struct ms_external_block foreign;
@@ -47,7 +47,7 @@ static bool look_in_pool(uint64_t address, struct own *own_p, bool *found_p)
     return ours || ms_pool_owns(address);
 }
 
-/* Whether the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a
+/* True if the address is ours: the pool's, or a packed block's of another process. `*found_p` says whether a
  * live block lies there. */
 static bool answer_look(uint64_t address, struct own *own_p, bool *found_p)
 {
@@ -123,7 +123,7 @@ bool ms_answer_BLOCK_SIZE(const struct ms_target *target, const struct ms_args *
     return end_question(&question);
 }
 
-/* What is the block's own replaces what the vendor said. */
+/* Replaces what the vendor said by what is the block's own. */
 static void put_own(const struct own *own, int attribute, void *data)
 {
     switch (attribute) {

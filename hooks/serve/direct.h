@@ -18,8 +18,8 @@
 #include "hooks/lookup/resolve.h"
 #include "pool/blocks/hit.h"
 
-/** What this thread knows of a runtime: the driver that its `real` function ends in, NULL if it has to be
- * asked itself. It holds until something is loaded or unloaded. */
+/** A runtime as this thread knows it: the driver that its `real` function ends in, NULL if it has to be asked
+ * itself. It holds until something is loaded or unloaded. */
 struct ms_direct {
     const void *real;
     const struct ms_gpu *gpu;
@@ -42,13 +42,13 @@ bool ms_direct_free(unsigned row, uint64_t address);
 /** Behind a free that was a hit, and is counted here: looks at limbo. May wait, as the vendor's free would.
  * True. */
 bool ms_direct_look(struct ms_thread *me, uint16_t row);
-/** The same in the order of a stream (direct_stream.c). */
+/** As ms_direct_alloc and ms_direct_free, in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
                            uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle);
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
 /** A call to `target` was answered by the hook of a driver. */
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
-/** What makes calls out of the ordinary as a whole is not so. */
+/** True if nothing makes calls as a whole out of the ordinary. */
 bool ms_direct_is_ordinary(void);
 /** A call of that row was answered so, when ms_slow_path_now() said `word`: the next may be a hit. */
 void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word);

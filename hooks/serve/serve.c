@@ -51,7 +51,7 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     ms_ledger_oom(outer ? outer->row : (uint16_t)request->row, device, request->bytes, stack, &view);
 }
 
-/* Whether the driver would refuse a call just now, whatever is asked for: without a context or with a dead
+/* True if the driver would refuse a call just now, whatever is asked for: without a context or with a dead
  * one, after an error that stays, in a host function, in a capture that forbids it. It is asked to free
  * nothing. */
 static bool is_refused(const struct ms_gpu *gpu, int *status_p)
@@ -176,9 +176,9 @@ static MS_INLINE int free_served(struct ms_pool_block *block, const struct ms_ca
     return status;
 }
 
-/* Where the driver might refuse: the runtime has seen to it that there is a context, and only `strict` minds
- * captures and host functions. A runtime whose context was ended by the driver's functions goes on with the
- * dead one; what came from a pool of the program's has outlived it. */
+/* True if the driver might refuse: the runtime has seen to it that there is a context, and only `strict`
+ * minds captures and host functions. A runtime whose context was ended by the driver's functions goes on with
+ * the dead one; what came from a pool of the program's has outlived it. */
 static bool is_doubtful(const struct ms_target *target, const struct ms_call *outer, uint64_t address)
 {
     uint64_t context;

@@ -19,13 +19,13 @@
 
 /* serve_policy.c */
 
-/** Whether anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
+/** True if anything is served in this process: MEMSHIM_MODE=pool. False until ms_serve_start(). */
 extern MS_HIDDEN _Atomic bool ms_serve_on;
 static inline bool ms_serve_is_on(void)
 {
     return atomic_load_explicit(&ms_serve_on, memory_order_relaxed);
 }
-/** ... and this call, which is not of memshim's own, may have to do with what is. */
+/** True if anything is served and this call, which is not of memshim's own, may have to do with it. */
 static inline bool ms_serve_matters(void)
 {
     return ms_thread.depth == 0 && ms_init_active() && ms_serve_is_on();
@@ -34,7 +34,7 @@ static inline bool ms_serve_matters(void)
 extern MS_HIDDEN bool ms_serve_strictly;
 /** Once, when memshim starts; again, with `again`, in a fork child, whose heaps are not its own. */
 void ms_serve_start(bool again);
-/** What is known of the pool only at the end, into the diagnostics: before the report is written. */
+/** Writes into the diagnostics what is known of the pool only at the end: before the report is written. */
 void ms_serve_finish(void);
 /** The program waited: a good moment for the figures of the pool to be as they are, now and then. */
 void ms_serve_refresh(void);
@@ -52,7 +52,7 @@ const char *ms_serve_tool(void);
 
 /* serve_context.c */
 
-/** What is known of a context. `handle` is written last, and taken back first; entries never move. */
+/** The contexts that are known. `handle` is written last, and taken back first; entries never move. */
 enum { MS_SERVED_CONTEXTS = 64 }; /* power of two; a process with more has the rest followed */
 enum ms_served_state { MS_SERVED_UNCHECKED, MS_SERVED_CHECKING, MS_SERVED_YES, MS_SERVED_NO };
 struct ms_served_context {
@@ -77,7 +77,7 @@ static inline bool ms_serve_context_is_ordinary(uint64_t handle)
                      atomic_load_explicit(&c->state, memory_order_acquire) == MS_SERVED_YES &&
                      !ms_captures_in(handle));
 }
-/** Whether this context is served. The first call for a context checks that the driver does what the pool
+/** True if this context is served. The first call for a context checks that the driver does what the pool
  * builds on. Inside a hook scope. */
 bool ms_serve_context(const struct ms_gpu *gpu, uint64_t context, int device);
 /** The driver's rule for pitched rows in this context, the current one, on `device`: a row takes the next
@@ -92,7 +92,7 @@ void ms_serve_context_ended(uint64_t context, bool dead);
 void ms_serve_status(uint64_t context, int status);
 /** True once any context has ended: the runtime may go on with one that is dead. */
 extern MS_HIDDEN _Atomic bool ms_serve_one_has_ended;
-/** Whether that has ever happened: the driver is asked then before a block is freed. */
+/** True once any context has shown an error that stays: the driver is asked then before a block is freed. */
 extern MS_HIDDEN _Atomic bool ms_serve_one_is_down;
 static inline bool ms_serve_any_down(void)
 {
@@ -107,7 +107,7 @@ static inline void ms_serve_see_to_rest(void)
     if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_rests, memory_order_relaxed)))
         ms_serve_rested();
 }
-/** ... without asking the driver: false for one that was not checked yet. */
+/** As ms_serve_context, but without asking the driver: false for a context that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
 
 /* serve_policy.c: the pool's parts as the record has them */
@@ -116,8 +116,8 @@ struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts);
 
 /* serve_oom.c */
 
-/** What was asked for: `bytes`, 0 where only the vendor knows how many, in the order of `stream`, or of none.
- * It was the pool that refused, if `served`. */
+/** A request that was refused: `bytes`, 0 where only the vendor knows how many, in the order of `stream`, or
+ * of none. It was the pool that refused, if `served`. */
 #define MS_OOM_NO_STREAM UINT64_MAX
 struct ms_oom_asked {
     enum ms_asked kind;
@@ -125,7 +125,7 @@ struct ms_oom_asked {
     bool served;
     uint64_t bytes, stream;
 };
-/** What the pool and the driver know about the lack of it. */
+/** Returns what the pool and the driver know about the lack of memory for it. */
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked);
 
 /** Before the vendor is asked for memory that is not served: what the pool keeps goes back as far as the

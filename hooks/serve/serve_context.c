@@ -108,7 +108,7 @@ static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, 
     }
     if (state != MS_SERVED_YES)
         return false;
-    /* What a capture forbids natively it forbids under `strict` too: the driver decides. */
+    /* A call that a capture forbids natively is forbidden under `strict` too: the driver decides. */
     return !ms_captures_in(handle) || !ms_serve_strictly;
 }
 

@@ -18,7 +18,7 @@ enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
 struct device {
     struct ms_pool_record record;
     uint64_t total_bytes; /* of the device, for shares of it */
-    bool asked;           /* ... and whether it was asked; once, whatever it says */
+    bool asked;           /* set once the device was asked, whatever it says */
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
@@ -159,7 +159,7 @@ static uint64_t total_of(const struct ms_gpu *gpu, int device)
     return description.total_bytes;
 }
 
-/* What waits beyond MEMSHIM_KEEP goes, the longest first. */
+/* Handles that wait beyond MEMSHIM_KEEP go, those first that have waited longest. */
 static void keep_bound(const struct ms_gpu *gpu, int device)
 {
     uint64_t keep = ms_option_size(MS_OPT_KEEP, total_of(gpu, device)), gone = 0;

@@ -49,8 +49,8 @@ static inline void ms_recycled_see_to_rest(const struct ms_call *call)
 uint64_t ms_recycled_give_back(int device);
 /** The device, or with index -1 all of the vendor's, may be reset by a call that begins. */
 void ms_recycled_device_ending(const struct ms_gpu *gpu, int index);
-/** What waits, as of one moment (struct ms_pool_source): nothing comes or goes between the first and the last
- * of these. */
+/** The handles that wait, as of one moment (struct ms_pool_source): nothing comes or goes between the first
+ * and the last of these. */
 bool ms_recycled_stop(unsigned timeout_ms);
 void ms_recycled_tell_figures(void);
 void ms_recycled_tell_pieces(void);

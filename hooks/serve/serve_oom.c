@@ -77,7 +77,7 @@ static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct m
     return view->total ? cause_on_device(view, asked->device, asked->bytes) : MS_OOM_UNKNOWN;
 }
 
-/* What the device has, and whose it is. */
+/* Finds out what the device has, and whose it is. */
 static void look_at_device(struct ms_oom_view *view, const struct ms_gpu *gpu, int device)
 {
     struct ms_pool_figures figures;
@@ -126,7 +126,7 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_o
     return view;
 }
 
-/* What is larger than the device is no reason to give anything back. */
+/* A request that is larger than the device is no reason to give anything back. */
 static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t live)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
@@ -136,7 +136,7 @@ static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes, uin
     return !about.total_bytes || (bytes <= about.total_bytes && live <= about.total_bytes - bytes);
 }
 
-/* Whether waiting for what was freed could make room: not if live blocks leave less of the device. */
+/* True if waiting for what was freed could make room: not if live blocks leave less of the device. */
 static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
     return could_hold(gpu, device, bytes, ms_ledger_live(device));
@@ -188,8 +188,8 @@ void ms_serve_before_growth(const struct ms_call *call)
         ms_keep_before_followed(device, call->args.bytes);
 }
 
-/* What the pool keeps for later goes back, and what the vendor's own free would have waited for is waited for
- * now. */
+/* Gives back what the pool keeps for later, and waits now for what the vendor's own free would have waited
+ * for. */
 bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,
                         struct ms_room *room)
 {

@@ -35,7 +35,8 @@ static bool has_context(const struct ms_gpu *gpu, const struct ms_call *outer)
     return outer || (ms_gpu_current(gpu, &context) >= 0 && context);
 }
 
-/* What the driver says of a free in this stream, whatever is freed: it is asked to free what is nobody's. */
+/* True if the driver refuses a free in this stream, whatever is freed: it is asked to free what is
+ * nobody's. */
 static bool is_refused(const struct ms_gpu *gpu, uint64_t stream, int *status_p)
 {
     *status_p = gpu->mem_free_async ? (int)gpu->mem_free_async(MS_NOWHERE, (CUstream)(uintptr_t)stream)
@@ -65,7 +66,7 @@ static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_
            ms_room_make(device, true, room);
 }
 
-/* What goes back from here on is seen, where the request is refused. */
+/* Memory that goes back from here on is seen, if the request is refused. */
 static enum ms_pool_verdict serve_stream_ask(struct ms_stream *stream, const struct ms_args *args,
                                              struct ms_pool_block *given, struct ms_room *room)
 {

@@ -33,7 +33,7 @@
 /* handed on, never looked into */
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* What a row may say of its arguments. */
+/* Macros for what a row says of its arguments. */
 #define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 #define MS_ARRAY_BYTES_2D(d)                                                                                 \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
@@ -84,10 +84,10 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_LOOKUP_VERSION(name, version, per_thread)    (version)
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
-/* What a class makes of its rows: a frame around the vendor's function (dispatch.c), which records, and in
- * which the call may be answered without the vendor; and where a line says so, a frame that only names; a
- * question that may be answered without the vendor (answer.c); a word to the pool before and after (watch.c);
- * and what else stands below. */
+/* The shape that a class gives its rows: a frame around the vendor's function (dispatch.c), which records,
+ * and in which the call may be answered without the vendor; and where a line says so, a frame that only
+ * names; a question that may be answered without the vendor (answer.c); a word to the pool before and after
+ * (watch.c); and what else stands below. */
 #define MS_SHAPE(cls)                       MS_SHAPE_CHOSEN(MS_SHAPE_##cls, MS_BODY_FRAME, )
 #define MS_SHAPE_CHOSEN(...)                MS_SHAPE_SECOND(__VA_ARGS__)
 #define MS_SHAPE_SECOND(first, second, ...) second
@@ -290,7 +290,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_answer_;                                                                                   \
     }
 
-/* What the vendor has read may be read. */
+/* Memory that the vendor has read may be read by us: what a call uses is looked at after the call. */
 #define MS_USING(name, result, fn, declared, types, passed, ...)                                             \
     static MS_NOINLINE result name##_##fn declared                                                           \
     {                                                                                                        \

@@ -47,7 +47,7 @@ enum acl_fn {
             return try_status;                                                                               \
     } while (0)
 
-/** What the interface says of a status of the rooms below; a number that MEMSIM_FAIL gave is handed on. */
+/** The interface's number for a status of the rooms below; a number that MEMSIM_FAIL gave is handed on. */
 aclError acl_status(CUresult status);
 
 /** The current context is there and sound: 107002 if not. */
@@ -56,7 +56,7 @@ aclError acl_context(void);
 int acl_device(void);
 /** The stream in which calls without a stream do their work; it waits for no other. */
 aclError acl_sync_stream(CUstream *stream_p);
-/** Whether the value can be a stream's handle at all: small numbers mean something to the rooms below. */
+/** True if the value can be a stream's handle at all: small numbers mean something to the rooms below. */
 bool acl_stream_valid(aclrtStream stream);
 
 /** Waits until `over` says 0, at most so many milliseconds; for ever if that is negative. Returns over's
@@ -80,7 +80,7 @@ void acl_physical_lock(void);
 void acl_physical_unlock(void);
 /** The object of a handle with references, or NULL. Lock held, as for all below. */
 struct acl_physical *acl_physical_find(aclrtDrvMemHandle handle);
-/** ... that is mapped at an address. */
+/** The object of a handle that is mapped at an address, or NULL. */
 struct acl_physical *acl_physical_at(const void *address);
 struct acl_physical *acl_physical_enter(CUmemGenericAllocationHandle number, const aclrtPhysicalMemProp *prop,
                                         size_t bytes);

@@ -50,7 +50,7 @@ ACL_API(aclrtRecordEvent)(aclrtEvent event, aclrtStream stream)
     return acl_status(cuEventRecord(event, stream));
 }
 
-/* Whether what was recorded is over. */
+/* Asks whether what was recorded is over. */
 static aclError query(aclrtEvent event, bool *over_p)
 {
     CUresult status = cuEventQuery(event);

@@ -6,7 +6,8 @@
 #define UNIT    32UL
 #define PADDING 32UL /* behind what is rounded to a unit; aclrtMallocAlign32 has none */
 
-/* What is really taken: padded, or whole pages where a policy says so. False where it would overflow. */
+/* The bytes that are really taken: padded, or whole pages where a policy says so. False where it would
+ * overflow. */
 static bool granted(size_t bytes, aclrtMemMallocPolicy policy, bool pads, size_t *granted_p)
 {
     size_t page = 0, rounded = bytes + UNIT - 1 + (pads ? PADDING : 0);

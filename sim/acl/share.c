@@ -156,7 +156,7 @@ aclError acl_share_find(uint64_t shared, enum acl_share_kind kind, struct acl_sh
 
 /* --- physical handles ----------------------------------------------------------------------------------- */
 
-/* What the rooms below know of a handle's file. */
+/* Fills in what the rooms below know of a handle's file. */
 static bool file_of(const struct acl_physical *physical, struct acl_share_row *row)
 {
     sim_memory_read_lock();

@@ -1,6 +1,6 @@
 /*
- * What a process shares, as others see it: a table in a file of its own, which they reach through /proc and
- * only read. share.c has the table and physical handles, ipc.c memory by key.
+ * The memory that a process shares, as others see it: a table in a file of its own, which they reach through
+ * /proc and only read. share.c has the table and physical handles, ipc.c memory by key.
  */
 #ifndef MEMSIM_ACL_SHARE_H
 #define MEMSIM_ACL_SHARE_H

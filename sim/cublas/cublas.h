@@ -1,5 +1,5 @@
 /*
- * What the rooms of the simulated cuBLAS and cuBLASLt offer each other. Both libraries are built once for
+ * The interfaces between the rooms of the simulated cuBLAS and cuBLASLt. Both libraries are built once for
  * each version (SIM_CUBLAS).
  *
  * launch.c puts a kernel on a stream and compute.c says what one computes, in both; handle.c has handles,
@@ -91,12 +91,12 @@ struct sim_gemm {
     struct sim_matrix a, b, c, d;
 };
 
-/** Whether the product is computed; then `arguments` (SIM_MULTIPLY_ARGUMENTS) are the kernel's. */
+/** True if the product is computed; then `arguments` (SIM_MULTIPLY_ARGUMENTS) are the kernel's. */
 bool sim_compute(const struct sim_gemm *gemm, uint64_t *arguments);
 
 /* lt_object.c */
 
-/** What a description says, a number of up to 64 bits; 0 if nothing was said. */
+/** The value that a description gives an attribute, a number of up to 64 bits; 0 if nothing was said. */
 uint64_t sim_said(const struct cublasLtObject *object, int attribute);
 
 #endif

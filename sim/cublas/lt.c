@@ -140,7 +140,7 @@ static struct sim_matrix matrix_of(const void *memory, cublasLtMatrixLayout_t la
     return (struct sim_matrix){memory, (int64_t)sim_said(layout, LD), (int64_t)sim_said(layout, STEP)};
 }
 
-/* Whether the description says no more than what is computed. */
+/* True if the description says no more than what is computed. */
 static bool is_plain(cublasLtMatmulDesc_t product, const cublasLtMatrixLayout_t *layouts)
 {
     uint64_t epilogue = sim_said(product, EPILOGUE);

@@ -1,8 +1,8 @@
 /*
- * What a program describes a product by: its kind, operands' layouts, preferences, transforms. Each is a list
- * of attributes in the room that it has: made and ended here, or the program's own (..._Init), which is as
- * large as the vendor's header says. What an attribute means is of no interest; one that nobody has set is
- * zero.
+ * The objects that a program describes a product by: its kind, operands' layouts, preferences, transforms.
+ * Each is a list of attributes in the room that it has: made and ended here, or the program's own (..._Init),
+ * which is as large as the vendor's header says. What an attribute means is of no interest; one that nobody
+ * has set is zero.
  */
 #include <stdlib.h>
 #include <string.h>

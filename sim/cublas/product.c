@@ -1,6 +1,6 @@
 /*
- * What is one kernel. Of the arguments the handle alone is looked at: matrices, sizes and factors are not
- * read, so that a row needs no prototype.
+ * Functions that are one kernel. Of the arguments the handle alone is looked at: matrices, sizes and factors
+ * are not read, so that a row needs no prototype.
  */
 #include "sim/cublas/cublas.h"
 

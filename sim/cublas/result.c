@@ -1,7 +1,7 @@
 /*
- * What gives a number back: none, since nothing is computed. On the host it is there when the call returns,
- * so that the stream has been waited for; on the device it is written in the stream's order. And what has a
- * status on the host besides: all is well there.
+ * Functions that give a number back: it is 0, since nothing is computed. On the host it is there when the
+ * call returns, so that the stream has been waited for; on the device it is written in the stream's order.
+ * And functions that have a status on the host besides: all is well there.
  */
 #include <string.h>
 

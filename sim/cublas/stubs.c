@@ -1,6 +1,6 @@
 /*
- * What the real libraries export and the simulator lacks: answers CUBLAS_STATUS_NOT_SUPPORTED and is counted
- * (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no argument.
+ * Functions that the real libraries export and the simulator lacks: each answers CUBLAS_STATUS_NOT_SUPPORTED
+ * and is counted (MEMSIM_LOG). No prototypes are known here, on purpose: a stub reads no argument.
  */
 #include "sim/cublas/cublas.h"
 #include "sim/log.h"

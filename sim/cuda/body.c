@@ -124,7 +124,7 @@ static const struct sim_body bodies[] = {
     {"memsim_multiply", SIM_MULTIPLY_ARGUMENTS, {[0 ... SIM_MULTIPLY_ARGUMENTS - 1] = 8}, sim_body_multiply},
 };
 
-/** What a kernel of this name does, or NULL: nothing. */
+/** The kernel of this name, if it does something; NULL: it does nothing. */
 const struct sim_body *sim_body_find(const char *name)
 {
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)

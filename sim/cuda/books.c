@@ -18,8 +18,8 @@
 #define PROCESSES_MAX 256
 #define ROOM_NAME     "room"
 
-/* What one process takes, of one vendor's devices; or what a copy of a library takes, where a process has
- * several. */
+/* The memory that one process takes, of one vendor's devices; or that a copy of a library takes, where a
+ * process has several. */
 struct row {
     int pid; /* 0: nobody's; taken by an exchange */
     char world[28];
@@ -176,7 +176,7 @@ bool sim_books_kept(void)
     return sim_config.ledger_path != NULL;
 }
 
-/* What was inherited is not this process's. */
+/* Memory that was inherited is not this process's. */
 static void give_back(const struct sim_books *from, struct sim_books *books)
 {
     size_t *const own_ones[] = {&books->asked,  &books->contexts, &books->modules,
@@ -206,7 +206,7 @@ static void move(size_t *to, const size_t *from, size_t *others)
     *others -= *from < *others ? *from : *others;
 }
 
-/* What other copies of the library have in this process is no other process's. */
+/* Memory that other copies of the library have in this process is no other process's. */
 static void take_in_copies(int ordinal, struct sim_books *books)
 {
     for (int i = 0; rows && own && i < PROCESSES_MAX; i++) {

@@ -22,11 +22,11 @@ struct sim_books {
     size_t others;   /* not this process's */
 };
 
-/** What others hold of a device; the driver refuses what would not fit beside it. */
+/** The bytes that others hold of a device; the driver refuses what would not fit beside it. */
 size_t sim_books_others(int ordinal);
 /** This process has so much of the device in use from now on. */
 void sim_books_use(int ordinal, size_t used_bytes);
-/** Whether books are asked for. */
+/** True if books are asked for. */
 bool sim_books_kept(void);
 /** A program asks how much is free: the books of that moment, to be written once no lock is held. The memory
  * lock is held. */

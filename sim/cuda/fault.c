@@ -56,7 +56,7 @@ uint64_t sim_fault_cost(enum sim_fn fn)
     return sim_rules_cost(fn);
 }
 
-/** Whether MEMSIM_* asks for anything of work of this kind: time, or that it fails. */
+/** True if MEMSIM_* asks for anything of work of this kind: time, or that it fails. */
 bool sim_fault_asked(enum sim_fn fn)
 {
     return sim_rules_has_faults() || sim_rules_cost(fn);

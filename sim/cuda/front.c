@@ -1,5 +1,5 @@
 /*
- * What stands in fault.c's place where another vendor's library is built on these rooms (front.h): the rooms'
+ * The file in fault.c's place where another vendor's library is built on these rooms (front.h): the rooms'
  * own functions are never armed; work on streams takes the time and the faults that the library's rules give.
  * No lock.
  */
@@ -95,7 +95,7 @@ __attribute__((visibility("default"))) long long memsim_count(const char *name)
     return fn < 0 ? -1 : sim_rules_calls((unsigned)fn);
 }
 
-/* What these devices are used for is of no concern to the management library of the driver's. */
+/* The driver's management library is not told what these devices are used for. */
 void sim_usage_bytes(int ordinal, uint64_t used_bytes)
 {
     (void)ordinal;

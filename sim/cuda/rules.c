@@ -105,7 +105,7 @@ static bool read_calls(const char *text, char **end_p, struct fault_rule *rule)
     return true;
 }
 
-/* ...=status */
+/* A rule: name@calls=status. */
 static bool read_rule(const char *item)
 {
     const char *at = strchr(item, '@');

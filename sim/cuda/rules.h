@@ -27,7 +27,7 @@ struct sim_rules {
 
 /** Reads the environment; once, before anything else here is called. Keeps the pointer. */
 void sim_rules_read(const struct sim_rules *rules);
-/** Whether anything was asked for that each call has to look at. */
+/** True if anything was asked for that each call has to look at. */
 bool sim_rules_asked(void);
 bool sim_rules_has_faults(void);
 uint64_t sim_rules_cost(unsigned fn);
@@ -37,7 +37,7 @@ long long sim_rules_calls(unsigned fn);
 int sim_rules_find(const char *name, size_t length);
 /** Notes in MEMSIM_LOG a call of something that is not simulated; `nth` counts them. */
 void sim_rules_note(unsigned fn, unsigned long long nth);
-/** The same for what is in no table. */
+/** As sim_rules_note, for a function that is in no table. */
 void sim_rules_note_name(const char *name, unsigned long long nth);
 
 #endif

@@ -206,11 +206,11 @@ void sim_card_read(void);
 const char *sim_card_name(void);
 /** How much more memory the management library tells than the driver: what the card keeps for itself. */
 size_t sim_card_reserved(void);
-/** What the card answers for an attribute; 0 for one that it has nothing to say of. */
+/** The card's answer for an attribute; 0 for one that it has nothing to say of. */
 int sim_card_attribute(CUdevice_attribute attribute);
-/** Whether devices of this card reach each other's memory. */
+/** True if devices of this card reach each other's memory. */
 bool sim_card_peers(void);
-/** Whether the driver runs under Windows' Linux (WSL), where some refusals have other numbers. */
+/** True if the driver runs under Windows' Linux (WSL), where some refusals have other numbers. */
 bool sim_card_wsl(void);
 
 /* --- device.c ------------------------------------------------------------------------------------------- */
@@ -297,7 +297,7 @@ static inline struct CUctx_st *sim_context_home(struct CUctx_st *ctx)
 {
     return ctx->home ? ctx->home : ctx;
 }
-/** The same, whatever its sticky error. */
+/** As sim_context_current, whatever the context's sticky error. */
 CUresult sim_context_peek(struct CUctx_st **ctx_p);
 CUresult sim_context_new(struct sim_device *device, unsigned flags, unsigned version,
                          struct CUctx_st **ctx_p);
@@ -341,7 +341,7 @@ struct sim_known {
 
 #define SIM_KNOWN 16 /* of the latest, for each queue */
 
-/* What a stream's attributes were set to (streamattr.c). */
+/* The values that a stream's attributes were set to (streamattr.c). */
 struct sim_stream_attributes {
     CUaccessPolicyWindow window;
     CUsynchronizationPolicy policy; /* 0: never set */
@@ -425,9 +425,9 @@ struct CUstream_st {
  * work: of a captured stream too. */
 CUresult sim_stream_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 CUresult sim_stream_memory_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
-/** The same whatever its context's error and whatever it is captured into. */
+/** As sim_stream_queue, whatever the error of the stream's context and whatever it is captured into. */
 CUresult sim_stream_find(CUstream stream, bool per_thread, struct sim_queue **queue_p);
-/** The same to look at it or to wait for it, which breaks a capture. */
+/** As sim_stream_queue, but to look at the queue or to wait for it, which breaks a capture. */
 CUresult sim_stream_idle_queue(CUstream stream, bool per_thread, struct sim_queue **queue_p);
 CUresult sim_stream_make(struct CUctx_st *ctx, struct CUctx_st *green, CUstream *stream_p, unsigned flags,
                          int priority);
@@ -444,7 +444,8 @@ CUresult sim_capture_check_context(struct CUctx_st *ctx);
 void sim_capture_forget(struct sim_queue *queue);
 void sim_capture_forget_context(struct CUctx_st *ctx);
 
-/** Whether a call that no capture can see may be made now: 900, and what forbids it is broken. */
+/** CUDA_SUCCESS if a call that no capture can see may be made now; else 900, and what forbids it is
+ * broken. */
 static inline CUresult sim_unsafe(void)
 {
     return atomic_load_explicit(&sim_captures, memory_order_relaxed) ? sim_capture_check_unsafe()

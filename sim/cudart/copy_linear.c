@@ -34,7 +34,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What of `count` lies in one row at this end. */
+/* The part of `count` that lies in one row at this end. */
 static size_t in_row(const struct end *end, size_t count)
 {
     return end->array ? least(count, end->row_bytes - end->x) : count;

@@ -1,5 +1,5 @@
 /*
- * What compiled code registers: images, kernels and device variables, under the addresses of their host
+ * The registrations of compiled code: images, kernels and device variables, under the addresses of their host
  * stubs. Registration runs in constructors and only takes notes; an image goes to the driver when something
  * of it is first used. Owns a hash table of entries under one mutex, held while an image is loaded so that it
  * is loaded once.

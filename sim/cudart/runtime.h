@@ -1,8 +1,8 @@
 /*
- * What the files of the simulated CUDA runtime share: the table of driver functions, the calling thread's
- * state, and the short forms every exported function is written in. The same sources are compiled into
- * libcudart.so.12 and libcudart.so.13, and into a static library of each version; SIM_CUDART says for which.
- * Nothing happens before the first call of an exported function.
+ * The parts that the files of the simulated CUDA runtime share: the table of driver functions, the calling
+ * thread's state, and the short forms every exported function is written in. The same sources are compiled
+ * into libcudart.so.12 and libcudart.so.13, and into a static library of each version; SIM_CUDART says for
+ * which. Nothing happens before the first call of an exported function.
  */
 #ifndef SIM_CUDART_RUNTIME_H
 #define SIM_CUDART_RUNTIME_H
@@ -109,7 +109,7 @@ cudaError_t sim_kernel_node(const struct cudaKernelNodeParams *in, CUDA_KERNEL_N
 void sim_kernel_publish(CUkernel kernel);
 /** The host's stub under which a kernel was registered, or the handle itself. */
 const void *sim_kernel_stub(CUkernel kernel);
-/** Where the device variable behind the host's symbol lies, and its size. */
+/** The address of the device variable behind the host's symbol, and its size. */
 cudaError_t sim_symbol(const void *symbol, CUdeviceptr *address_p, size_t *bytes_p);
 
 /* copy_shape.c */

@@ -98,7 +98,8 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The same for a file that is there; one without a version in its name is a link to one that has it. */
+/* As simulated(), for a file that is there; one without a version in its name is a link to one that has
+ * it. */
 static bool simulated_file(const char *file, char path[PATH_MAX])
 {
     char real[PATH_MAX];
@@ -142,7 +143,8 @@ static void load(const char *name, const char *path)
         next_dlopen(name, RTLD_LAZY);
 }
 
-/* What `file` needs, and what those need that it finds by a path of its own. */
+/* Prepares the libraries that `file` needs, and what those of them need that it finds by a path of its
+ * own. */
 static void prepare(const char *file, unsigned depth)
 {
     char path[PATH_MAX], found[PATH_MAX];
@@ -199,8 +201,8 @@ static void prepare_name(const char *name)
     tell(found, path);
 }
 
-/* What is to be opened in the place of `file`, which may be NULL. Kept out of dlopen, whose frame has to be
- * gone when it leaves. */
+/* The file that is to be opened in the place of `file`, which may be NULL. Kept out of dlopen, whose frame
+ * has to be gone when it leaves. */
 static __attribute__((noinline)) const char *chosen(const char *file)
 {
     const char *instead;

@@ -21,7 +21,7 @@ static const void *part(const struct image *image, size_t offset, size_t size)
     return offset <= image->size && size <= image->size - offset ? image->bytes + offset : NULL;
 }
 
-/* Where in the file an address is. */
+/* The offset at which an address lies in the file. */
 static size_t offset_of(const struct image *image, const ElfW(Ehdr) * header, ElfW(Addr) address)
 {
     const ElfW(Phdr) *segments = part(image, header->e_phoff, header->e_phnum * sizeof(*segments));

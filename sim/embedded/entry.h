@@ -17,7 +17,7 @@ __typeof__(&cuInit) sim_entry_open(const char *prefix);
 /** A driver function by name, version and flags; NULL if the driver lacks it. After sim_entry_open has given
  * something. */
 void *sim_entry_ask(const char *name, int version, cuuint64_t flags);
-/** The same with everything that the driver answers. */
+/** As sim_entry_ask, with everything that the driver answers. */
 CUresult sim_entry_look_up(const char *name, void **function_p, int version, cuuint64_t flags,
                            CUdriverProcAddressQueryResult *status_p);
 

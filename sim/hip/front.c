@@ -1,5 +1,5 @@
 /*
- * What the library is to MEMSIM_*: its names, which are those of its exports, and those of work on streams
+ * The library as MEMSIM_* knows it: its names, which are those of its exports, and those of work on streams
  * behind them. A body for every export that no other file has, which answers "not supported" and is counted,
  * is in stubs.c.
  */

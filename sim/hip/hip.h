@@ -1,9 +1,9 @@
 /*
- * What the files of the simulated HIP runtime share. The same sources are compiled into libamdhip64.so.5, .6
- * and .7 (SIM_HIP says for which), each on a private copy of the simulated driver's rooms: a device of HIP's
- * is a device of theirs, and its memory, streams and events belong to its primary context, which is made
- * current where a function needs it. The numbers of statuses are the same, so most functions hand on the
- * rooms' answer.
+ * The parts that the files of the simulated HIP runtime share. The same sources are compiled into
+ * libamdhip64.so.5, .6 and .7 (SIM_HIP says for which), each on a private copy of the simulated driver's
+ * rooms: a device of HIP's is a device of theirs, and its memory, streams and events belong to its primary
+ * context, which is made current where a function needs it. The numbers of statuses are the same, so most
+ * functions hand on the rooms' answer.
  */
 #ifndef MEMSIM_HIP_HIP_H
 #define MEMSIM_HIP_HIP_H
@@ -42,7 +42,7 @@ int hip_enter(enum hip_fn fn);
 
 /** The primary context of the thread's device is current afterwards. */
 int hip_bind(void);
-/** ... of this device; 101 if there is none. */
+/** The primary context of this device is current afterwards; 101 if there is no such device. */
 int hip_bind_to(int device);
 int hip_device(void);
 int hip_device_count(void);

@@ -33,8 +33,8 @@ static int launch(const void *function, dim3 grid, dim3 block, hipStream_t strea
     return (int)sim_stream_enqueue(hip_stream(stream), per_thread, op);
 }
 
-/* What is the device's; of the kernel itself nothing is known, and it needs nothing (HIP runtime API
- * reference, "Execution Control"). */
+/* The attributes are the device's; of the kernel itself nothing is known, and it needs nothing (HIP runtime
+ * API reference, "Execution Control"). */
 HIP_API hipFuncGetAttributes(hipFuncAttributes *attributes, const void *function)
 {
     HIP_ENTER_DEVICE(hipFuncGetAttributes);

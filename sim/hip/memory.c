@@ -129,7 +129,7 @@ HIP_API hipFree(void *ptr)
 HIP_AS(hipMemGetInfo, (size_t * free, size_t *total),
        free &&total ? cuMemGetInfo_v2(free, total) : CUDA_ERROR_INVALID_VALUE)
 
-/* What is not found is another error before 6. */
+/* An address that is not found is another error before 6. */
 HIP_API hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr)
 {
     CUdeviceptr start = 0;

@@ -1,7 +1,7 @@
 /*
- * What a device says of itself: the structure of before 6.0 under the plain name, its successor under a name
- * of its own, and the attributes that programs of allocators ask for. The numbers of attributes are those of
- * 5 and later (hip_runtime_api.h).
+ * The properties of a device: the structure of before 6.0 under the plain name, its successor under a name of
+ * its own, and the attributes that programs of allocators ask for. The numbers of attributes are those of 5
+ * and later (hip_runtime_api.h).
  */
 #include <stdio.h>
 #include <string.h>

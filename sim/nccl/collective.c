@@ -40,9 +40,9 @@ static ncclResult_t agree(const struct sim_operation *operation)
                            comm->rank);
 }
 
-/* What rank `from` gives to rank `to` (-1: to all) is `bytes` at `offset` of its input. Where it lands at the
- * receiver is up to the kind: the whole of what all give is one sequence of such parts, gone through in the
- * same order everywhere. */
+/* A part that rank `from` gives to rank `to` (-1: to all): `bytes` at `in_offset` of its input. Where it
+ * lands at the receiver is up to the kind: the whole of what all give is one sequence of such parts, gone
+ * through in the same order everywhere. */
 struct part {
     int from, to;
     uint64_t in_offset, out_offset, bytes;

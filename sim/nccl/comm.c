@@ -325,7 +325,8 @@ SIM_NCCL(ncclResult_t, CommSplit,
     return sim_job_submit(job);
 }
 
-/* What is issued is over when it returns; the communicator itself goes with ncclCommDestroy. */
+/* Operations that were issued are over when this returns; the communicator itself goes with
+ * ncclCommDestroy. */
 SIM_NCCL(ncclResult_t, CommFinalize, (ncclComm_t comm))
 {
     SIM_TRY(sim_comm_check(comm, "CommFinalize"));

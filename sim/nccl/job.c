@@ -33,7 +33,7 @@ static void run_phase(struct sim_job *job, int phase)
     SIM_DRV(cuCtxPopCurrent_v2, &ours);
 }
 
-/* Where one rank of this thread cannot even come, the others that are here would wait for it for ever. */
+/* If one rank of this thread cannot even come, the others that are here would wait for it for ever. */
 static void tell_others(struct sim_job *jobs, const struct sim_job *failed)
 {
     for (struct sim_job *job = jobs; job; job = job->next) {

@@ -1,7 +1,7 @@
 /*
- * What is sent and received, on the thread of the stream. All that a group puts on one stream of one
- * communicator is one batch, whose parts make progress side by side: a piece from here to there whenever its
- * mail box is empty or full.
+ * Sends and receives, on the thread of the stream. All that a group puts on one stream of one communicator is
+ * one batch, whose parts make progress side by side: a piece from here to there whenever its mail box is
+ * empty or full.
  */
 #include <string.h>
 

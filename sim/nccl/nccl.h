@@ -1,5 +1,5 @@
 /*
- * What the rooms of the simulated NCCL offer each other.
+ * The interfaces between the rooms of the simulated NCCL.
  *
  * driver.c reaches the driver, status.c keeps statuses, room.c is the memory that the ranks of a communicator
  * share, comm.c makes and ends communicators, job.c runs what needs several ranks, group.c is the group of a
@@ -60,7 +60,7 @@ enum { SIM_RANKS = 64, SIM_WINDOW_BYTES = 256 << 10, SIM_MAIL_BYTES = 64 << 10, 
 /* Ranks meet for two reasons that must not mix: in calls of the host, and in work on streams. */
 enum sim_meeting { SIM_MEET_HOST, SIM_MEET_STREAM, SIM_MEETINGS };
 
-/** What a rank says of itself; a word to all others before a meeting, read after it. */
+/** A rank's word about itself: given to all others before a meeting, read after it. */
 struct sim_word {
     uint64_t count;
     int32_t kind, type, op, root;
@@ -125,7 +125,7 @@ struct ncclComm {
     CUcontext context;
     CUdeviceptr buffers; /* 0, or as much as MEMSIM_COMMUNICATOR says */
     CUevent done;        /* after the latest operation */
-    CUstream stream;     /* ... which was put here */
+    CUstream stream;     /* the stream that it was put on */
     bool busy;           /* there is one */
     _Atomic int async;   /* ncclResult_t */
     struct sim_stage *_Atomic stages;
@@ -142,7 +142,7 @@ ncclResult_t sim_comm_check(const struct ncclComm *comm, const char *function);
 void sim_comm_note(struct ncclComm *comm, ncclResult_t result);
 /** Wait for all operations of the communicator. */
 ncclResult_t sim_comm_drain(struct ncclComm *comm);
-/** Whether the program initialised its configuration; NULL is the default one. */
+/** ncclSuccess if the program initialised its configuration; NULL is the default one. */
 ncclResult_t sim_config_check(const ncclConfig_t *config);
 /** The name of the room that a unique id stands for. */
 ncclResult_t sim_id_room(const ncclUniqueId *id, char name[SIM_NAME_BYTES]);
@@ -244,14 +244,14 @@ void sim_reduce_finish(void *to, uint64_t count, ncclDataType_t type, ncclRedOp_
 
 /* group.c */
 
-/** Whether the thread is in a group; jobs and operations are then kept there. */
+/** True if the thread is in a group; jobs and operations are then kept there. */
 bool sim_group_open(void);
 void sim_group_keep_job(struct sim_job *job);
 ncclResult_t sim_group_keep_operation(const struct sim_operation *operation);
 
 /* window.c */
 
-/** What a rank offers in a window, and where it lies here if it was reached for. */
+/** The memory that a rank offers in a window, and where it lies here if it was reached for. */
 struct sim_offer {
     int32_t pid, file; /* a descriptor of that process */
     uint64_t span, offset, bytes;
@@ -279,7 +279,7 @@ struct sim_window *sim_window_of(ncclWindow_t handle);
 
 /* reach.c */
 
-/** Where `offset` of a rank's window lies for this process; 0 if the rank is out of reach. */
+/** The address of `offset` of a rank's window for this process; 0 if the rank is out of reach. */
 ncclResult_t sim_reach(struct sim_window *window, int rank, size_t offset, CUdeviceptr *address_p);
 void sim_reach_end(struct sim_window *window);
 

@@ -1,6 +1,6 @@
 /*
- * What the real library exports and the simulator lacks: answers ncclInternalError and is counted
- * (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no argument.
+ * Functions that the real library exports and the simulator lacks: each answers ncclInternalError and is
+ * counted (MEMSIM_LOG). No prototypes are known here, on purpose: a stub reads no argument.
  */
 int sim_unsupported(const char *name, unsigned long long *calls);
 

@@ -40,7 +40,7 @@ SIM_NCCL(ncclResult_t, CommResume, (ncclComm_t comm))
     return result;
 }
 
-/* What the communicator has for itself is the windows' scratch memory alone; nothing of it stays when it is
+/* The communicator has nothing for itself but the windows' scratch memory; nothing of it stays when it is
  * suspended. */
 SIM_NCCL(ncclResult_t, CommMemStats, (ncclComm_t comm, ncclCommMemStat_t which, uint64_t *value_p))
 {

@@ -290,7 +290,7 @@ SIM_NCCL(ncclResult_t, CommWindowDeregister, (ncclComm_t comm, ncclWindow_t hand
     return ncclSuccess;
 }
 
-/* Where the program's own buffer lies (nccl.h, ncclWinGetUserPtr). */
+/* The address of the program's own buffer (nccl.h, ncclWinGetUserPtr). */
 SIM_NCCL(ncclResult_t, WinGetUserPtr, (ncclComm_t comm, ncclWindow_t handle, void **pointer_p))
 {
     struct sim_window *window = sim_window_of(handle);

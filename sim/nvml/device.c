@@ -1,6 +1,6 @@
 /*
- * What a device is: the answers agree with the driver's, since both ask the same rooms. Devices have no
- * links, are not split, and reach each other over the bus if the card's record says so. No lock, allocates
+ * Questions about a device: the answers agree with the driver's, since both ask the same rooms. Devices have
+ * no links, are not split, and reach each other over the bus if the card's record says so. No lock, allocates
  * nothing.
  *
  * What they answer: docs.nvidia.com/deploy/nvml-api, "Device Queries".

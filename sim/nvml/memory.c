@@ -1,5 +1,5 @@
 /*
- * What a device's memory is used for, over all processes that this one may look at, and by which of them.
+ * The use of a device's memory: how much, over all processes that this one may look at, and by which of them.
  * Nothing is kept: each question goes through /proc (usage.h). What processes of other users take is not
  * seen, as their descriptors are not.
  *

@@ -1,5 +1,5 @@
 /*
- * What the rooms of the simulated management library offer each other.
+ * The interfaces between the rooms of the simulated management library.
  *
  * init.c begins and ends, and says which devices there are; system.c tells versions and texts, device.c
  * what a device is, memory.c what its memory is used for and by whom; stubs.c answers the rest. It stands

@@ -1,7 +1,7 @@
 /*
- * What the real library exports and the simulator lacks: answers that it is not supported, as a card does
- * that has no such thing, and is counted (MEMSIM_LOG). Knows no prototypes, on purpose: a stub reads no
- * argument.
+ * Functions that the real library exports and the simulator lacks: each answers that it is not supported, as
+ * a card does that has no such thing, and is counted (MEMSIM_LOG). No prototypes are known here, on purpose:
+ * a stub reads no argument.
  */
 #include "sim/log.h"
 

@@ -1,5 +1,5 @@
 /*
- * What is said of no device: versions, texts of statuses, the name of a process. Allocates nothing.
+ * Questions about no device: versions, texts of statuses, the name of a process. Allocates nothing.
  *
  * The driver's version is that of the release whose CUDA version the simulated driver has:
  * docs.nvidia.com/cuda, "CUDA Toolkit Release Notes", "CUDA Toolkit and Corresponding Driver Versions"

@@ -86,7 +86,7 @@ struct CUlib_st {
     struct CUmod_st *modules; /* one per context that asked */
 };
 
-/* What one of the few kernels that do something is (body.c). */
+/* One of the few kernels that do something (body.c). */
 #define SIM_BODY_ARGUMENTS 20
 
 struct sim_body {
@@ -97,7 +97,7 @@ struct sim_body {
 };
 
 const struct sim_body *sim_body_find(const char *name);
-/** Whether a kernel of this context may touch the bytes. A peer's plain memory needs the context's own
+/** True if a kernel of this context may touch the bytes. A peer's plain memory needs the context's own
  * permission; pools and mapped handles have lists of their own. With the memory lock held. */
 bool sim_body_reaches(const struct CUctx_st *ctx, CUdeviceptr address, size_t bytes, bool write);
 /** The kernel memsim_multiply (multiply.c). */

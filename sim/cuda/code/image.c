@@ -1,7 +1,7 @@
 /*
- * What an image names: kernels with their parameters and device variables, read from PTX, from a cubin (ELF),
- * or from the fat binary that holds either. Compressed parts are not read; an image with such a part is taken
- * to have any name it is asked for. No state.
+ * The names in an image: kernels with their parameters and device variables, read from PTX, from a cubin
+ * (ELF), or from the fat binary that holds either. Compressed parts are not read; an image with such a part
+ * is taken to have any name it is asked for. No state.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -14,7 +14,7 @@
 #define WRAPPER_MAGIC 0x466243b1U
 #define FATBIN_MAGIC  0xba55ed50U
 #define MACHINE_CUDA  190
-/* What a variable of an unread image is given: its size is known to the caller alone. */
+/* The bytes that a variable of an unread image is given: its size is known to the caller alone. */
 #define UNREAD_BYTES SIM_MIB
 
 struct wrapper {
@@ -198,7 +198,7 @@ static CUresult read_symbols(struct sim_image *image, const char *data, const El
     return status;
 }
 
-/* What the sections .nv.info.NAME say of kernels, once the names are there. */
+/* Reads what the sections .nv.info.NAME say of kernels, once the names are there. */
 static CUresult read_infos(struct sim_image *image, const char *data, const Elf64_Ehdr *header)
 {
     static const char prefix[] = ".nv.info.";

@@ -95,7 +95,8 @@ CUresult sim_kernel_work(const CUDA_KERNEL_NODE_PARAMS *params, struct CUctx_st 
                 params->extra, work_p);
 }
 
-/** What a launch was. The arguments of a kernel that touches nothing are not known: there are none. */
+/** The parameters of a launch. The arguments of a kernel that touches nothing are not known: there are
+ * none. */
 void sim_kernel_params(const struct sim_op *work, CUDA_KERNEL_NODE_PARAMS *params)
 {
     struct kernel_op *kernel = (struct kernel_op *)(uintptr_t)work;

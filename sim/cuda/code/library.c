@@ -197,7 +197,7 @@ static CUresult library_variable(struct CUctx_st *ctx, CUdeviceptr *address_p, s
     return status;
 }
 
-/* Whether the library has a kernel of that name, and says so in its image. */
+/* True if the library has a kernel of that name, and says so in its image. */
 static bool is_kernel(CUlibrary handle, const char *name)
 {
     struct CUlib_st *library = sim_object_get(handle, SIM_LIBRARY);

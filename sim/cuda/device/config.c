@@ -1,7 +1,7 @@
 /*
- * What MEMSIM_* asks of the simulated driver: number and size of devices, granularity, what contexts and
- * others take, seed, log, ledger (card.c has which card). Read once, on the first call of any exported
- * function (fault.c). A bad value gets one line on stderr and the default.
+ * The settings that MEMSIM_* asks of the simulated driver: number and size of devices, granularity, what
+ * contexts and others take, seed, log, ledger (card.c has which card). Read once, on the first call of any
+ * exported function (fault.c). A bad value gets one line on stderr and the default.
  */
 #include <ctype.h>
 #include <errno.h>

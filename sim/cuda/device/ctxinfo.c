@@ -1,5 +1,5 @@
 /*
- * What a context says of itself: device, flags, id, version, limits, caches; waiting for all of its work.
+ * Questions about a context: device, flags, id, version, limits, caches; waiting for all of its work.
  */
 #include "sim/cuda/sim.h"
 

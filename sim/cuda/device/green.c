@@ -11,8 +11,8 @@
 #define SM_LEAST 8U /* of a part, and what its size is a multiple of */
 #define SM_ALONE 2U /* the same without co-scheduling */
 
-/* What a resource carries in its padding: where it is from, to tell one of ours from garbage and one split
- * from another. */
+/* The mark that a resource carries in its padding: where it is from, to tell one of ours from garbage and one
+ * split from another. */
 struct stamp {
     char magic[8];
     int device;

@@ -1,5 +1,5 @@
 /*
- * What the driver keeps per host thread: the stack of contexts, its own default streams, its capture mode.
+ * The driver's state of each host thread: the stack of contexts, its own default streams, its capture mode.
  * One pointer of thread-local storage, so that the library can be opened late; freed when the thread ends.
  */
 #include <pthread.h>

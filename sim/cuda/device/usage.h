@@ -1,7 +1,7 @@
 /*
- * What a process takes of the devices, for other processes to see, the management library first of all: a
- * small file in memory, which the driver makes when it first has something to tell and whoever may open the
- * process's descriptors can read.
+ * The record of what a process takes of the devices, for other processes to see, the management library first
+ * of all: a small file in memory, which the driver makes when it first has something to tell and whoever may
+ * open the process's descriptors can read.
  */
 #ifndef SIM_CUDA_DEVICE_USAGE_H
 #define SIM_CUDA_DEVICE_USAGE_H

@@ -37,7 +37,7 @@ struct CUgraphNode_st *sim_node_find(CUgraphNode handle)
     return node;
 }
 
-/* What a node holds; the node itself may be looked at until its last reference goes. */
+/* Lets go of what a node holds; the node itself may be looked at until its last reference goes. */
 static void strip_node(struct CUgraphNode_st *node)
 {
     free(node->after);

@@ -67,7 +67,7 @@ void sim_user_drop(struct CUgraph_st *graph);
 
 /* graphcond.c: handles of values, and nodes that run by them; with the lock held. */
 void sim_condition_drop(struct CUgraph_st *graph);
-/** Whether a handle of the graph's has no node. */
+/** True if a handle of the graph's has no node. */
 bool sim_condition_unused(const struct CUgraph_st *graph);
 /** Makes a conditional node's bodies, empty graphs of which the program is told. */
 CUresult sim_choice_make(CUDA_CONDITIONAL_NODE_PARAMS *params, struct CUgraph_st *graph,
@@ -76,7 +76,7 @@ void sim_choice_end(struct sim_choice *choice);
 void sim_choice_params(const struct CUgraphNode_st *node, CUDA_CONDITIONAL_NODE_PARAMS *params);
 /** The body that a launch runs; NULL: none. */
 const struct CUgraph_st *sim_choice_body(const struct sim_choice *choice);
-/** Whether its bodies hold only what bodies may. */
+/** True if its bodies hold only what bodies may. */
 bool sim_choice_is_allowed(const struct sim_choice *choice);
 
 /* capture.c, captureapi.c */
@@ -103,7 +103,7 @@ struct sim_member {
     size_t count;
 };
 
-/* What an event that was recorded in a capture stands for. */
+/* The capture in which an event was recorded, and the nodes that the event stands for. */
 struct sim_captured {
     unsigned long long capture;
     CUgraphNode *nodes;
@@ -143,7 +143,7 @@ struct sim_parts {
 /** Makes the parts of a node for a graph; fills in what the program is told. The lock is held. */
 CUresult sim_parts_make(CUgraphNodeParams *params, struct CUgraph_st *graph, struct sim_parts *parts);
 void sim_parts_drop(struct sim_parts *parts);
-/** What a node is, in the terms of its type. The lock is held. */
+/** The parameters of a node, in the terms of its type. The lock is held. */
 void sim_node_params(const struct CUgraphNode_st *node, CUgraphNodeParams *params);
 CUresult sim_node_put(struct CUgraph_st *graph, const CUgraphNode *after, const CUgraphEdgeData *edges,
                       size_t count, CUgraphNodeParams *params, struct CUgraphNode_st **node_p);
@@ -187,7 +187,7 @@ CUdeviceptr sim_graph_memory_address(const struct sim_graph_memory *memory);
  * lock. */
 struct sim_graph_memory *sim_graph_memory_at(CUdeviceptr address);
 void sim_graph_memory_params(const struct sim_graph_memory *memory, CUDA_MEM_ALLOC_NODE_PARAMS *params);
-/** Whether a node of this graph may free it; from then on none but it does. */
+/** True if a node of this graph may free it; from then on none but it does. */
 bool sim_graph_memory_claim(struct sim_graph_memory *memory, const struct CUgraph_st *graph);
 void sim_graph_memory_disclaim(struct sim_graph_memory *memory, const struct CUgraph_st *graph);
 /** Work that takes or gives the memory when its turn comes, for one launch; NULL when memory ran out. */
@@ -197,7 +197,7 @@ struct sim_op *sim_graph_memory_op(struct sim_graph_memory *memory, bool take);
 CUresult sim_graph_memory_launch(struct sim_graph_memory *memory, bool take);
 /** Takes that back for a launch that came to nothing. */
 void sim_graph_memory_relent(struct sim_graph_memory *memory, bool take);
-/** Whether it was allocated by a launch and is not yet being freed. */
+/** True if it was allocated by a launch and is not yet being freed. */
 bool sim_graph_memory_is_out(const struct sim_graph_memory *memory);
 /** Frees it in the order of a queue, as cuMemFreeAsync does, or at once. */
 CUresult sim_graph_memory_free_later(struct sim_graph_memory *memory, struct sim_queue *queue);

@@ -7,7 +7,7 @@
 
 #include "sim/cuda/graph/graph.h"
 
-/* Where a list of edges goes: counts what does not fit, too. */
+/* The place where a list of edges goes: edges that do not fit are counted, too. */
 struct edge_list {
     CUgraphNode *from, *to;
     CUgraphEdgeData *data;

@@ -25,7 +25,7 @@ static struct sim_queue *lane_queue(const struct launch *launch, unsigned lane, 
     return *own;
 }
 
-/* What a step waits for that its own queue does not order. */
+/* Adds what a step waits for that its own queue does not order. */
 static bool add_tickets(const struct launch *launch, const struct sim_step *step, struct sim_queue *queue,
                         struct sim_op *op)
 {
@@ -171,7 +171,7 @@ static CUresult copy_steps(const struct CUgraphExec_st *exec, struct CUgraph_st 
     return status;
 }
 
-/* What is launched into a captured stream becomes a child of its graph, as it is now. */
+/* A graph that is launched into a captured stream becomes a child of the stream's graph, as it is now. */
 static CUresult add_child(struct CUgraph_st *graph, const CUgraphNode *after, size_t count,
                           struct sim_queue *queue, void *data, struct CUgraphNode_st **node_p)
 {

@@ -1,6 +1,6 @@
 /*
- * What nodes are made of: one description for all types, its parts, and the functions that add nodes and
- * change them. The functions of one type each are in graphtype.c.
+ * Nodes of graphs: one description for all types, its parts, and the functions that add nodes and change
+ * them. The functions of one type each are in graphtype.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -297,7 +297,7 @@ CUresult sim_graph_add(CUgraphNode *node_p, CUgraph handle, const CUgraphNode *a
     return status;
 }
 
-/** What a node of this type is. */
+/** The parameters of a node, which has to be of this type. */
 CUresult sim_node_get(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *params)
 {
     sim_graph_lock();

@@ -186,7 +186,7 @@ bool sim_arena_take(struct sim_arena *arena, size_t bytes, size_t align, size_t 
     return false;
 }
 
-/** The same at an offset, if there is room. */
+/** As sim_arena_take, but at an offset, if there is room. */
 bool sim_arena_take_at(struct sim_arena *arena, size_t offset, size_t bytes)
 {
     for (struct sim_hole **link = &arena->holes; *link; link = &(*link)->next) {
@@ -251,7 +251,7 @@ void sim_arena_expect(CUdeviceptr address, size_t bytes)
         madvise((void *)(uintptr_t)first, end - first, MADV_HUGEPAGE);
 }
 
-/** Whether the descriptor is still ours: a program may have closed all it found and opened something else
+/** True if the descriptor is still ours: a program may have closed all it found and opened something else
  * there. */
 bool sim_arena_valid_fd(const struct sim_arena *arena)
 {

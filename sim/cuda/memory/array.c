@@ -102,7 +102,7 @@ static CUresult create(struct CUctx_st *ctx, const CUDA_ARRAY3D_DESCRIPTOR *desc
     return CUDA_SUCCESS;
 }
 
-/** Where an array's bytes lie and how many they are. */
+/** The address of an array's bytes, and how many they are. */
 CUresult sim_array_memory(CUarray handle, CUdeviceptr *address_p, size_t *bytes_p)
 {
     struct CUarray_st *array = sim_object_get(handle, SIM_ARRAY);

@@ -54,14 +54,14 @@ struct sim_block *sim_block_next(struct sim_block *block)
     return (struct sim_block *)sim_range_above(sim_blocks, after);
 }
 
-/** Whether an address is one that only the driver hands out. */
+/** True if an address is one that only the driver hands out. */
 bool sim_block_in_windows(CUdeviceptr address)
 {
     return sim_range_find(sim_windows, (uintptr_t)address) != NULL;
 }
 
 /**
- * Whether bytes from address on are live and each device in the mask may touch them. Mapped handles may join
+ * True if bytes from address on are live and each device in the mask may touch them. Mapped handles may join
  * up. With no device in the mask the question is that of a call's arguments, with one it is that of work
  * whose turn has come.
  */

@@ -189,7 +189,7 @@ CUresult sim_copy_described(const struct sim_copy *copy, const CUDA_MEMCPY3D *pa
     return CUDA_SUCCESS;
 }
 
-/** What a copy is: as it was described, or, if it was captured, by its addresses. */
+/** The parameters of a copy: as it was described, or, if it was captured, by its addresses. */
 void sim_copy_params(const struct sim_op *work, CUDA_MEMCPY3D *params)
 {
     const struct sim_copy *copy = &((const struct copy_op *)work)->copy;

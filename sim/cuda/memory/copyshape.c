@@ -56,7 +56,7 @@ static bool is_host(const struct sim_side *side)
     return host;
 }
 
-/* What a description says, checked. */
+/* Reads a description into a `struct sim_copy`, and checks it. */
 static CUresult describe(const CUDA_MEMCPY3D *c, unsigned to_devices, unsigned from_devices,
                          struct sim_copy *copy)
 {
@@ -192,7 +192,7 @@ SIM_PAIR(cuMemcpy3DPeerAsync, ptsz, (const CUDA_MEMCPY3D_PEER *c, CUstream strea
 
 #define NO_COPY SIZE_MAX /* the index where no single copy is to blame */
 
-/* Whether each copy has attributes, from the first on, and good ones. */
+/* True if each copy has attributes, from the first on, and good ones. */
 static bool good_attributes(const CUmemcpyAttributes *attributes, const size_t *firsts,
                             size_t attribute_count, size_t count)
 {

@@ -274,7 +274,7 @@ CUresult sim_heap_alloc(struct CUctx_st *ctx, size_t bytes, struct sim_block **b
     return sim_heap_take(ctx, SIM_FOR_PROGRAM, bytes, block_p);
 }
 
-/** The same for whomever. */
+/** As sim_heap_alloc, for any taker. */
 CUresult sim_heap_take(struct CUctx_st *ctx, enum sim_taker taker, size_t bytes, struct sim_block **block_p)
 {
     if (bytes > sim_config.memory_bytes)
@@ -337,8 +337,8 @@ static void stop_leaving(struct sim_block *block)
     block->left.queue = NULL;
 }
 
-/** What a device has back, since the host has waited for who freed it. The memory lock is held for
- * writing. */
+/** Frees the blocks of a device that were leaving, if the host has waited since for the queue that freed
+ * them. The memory lock is held for writing. */
 void sim_heap_settle(const struct sim_device *device)
 {
     for (struct sim_block *block = leaving, *next; block; block = next) {

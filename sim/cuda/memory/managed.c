@@ -14,9 +14,9 @@ static bool is_managed(CUdeviceptr address, size_t bytes)
     return good;
 }
 
-/* Where memory is asked to be: nowhere that exists, at the host, or at a device. Devices that cannot use
- * managed memory beside the host take no advice that names them, and nothing is moved to anybody there; which
- * argument is looked at first is as recorded. */
+/* The place where memory is asked to be: nowhere that exists, at the host, or at a device. Devices that
+ * cannot use managed memory beside the host take no advice that names them, and nothing is moved to anybody
+ * there; which argument is looked at first is as recorded. */
 enum place { PLACE_NONE, PLACE_HOST, PLACE_DEVICE };
 
 static bool moves(void)

@@ -76,7 +76,8 @@ static CUresult run_one(const struct mem_op *op, struct sim_queue *queue)
     }
 }
 
-/* What one of a batch says; false for a barrier, which is nothing: the work of a stream is ordered anyway. */
+/* Reads one operation of a batch; false for a barrier, which does nothing: the work of a stream is ordered
+ * anyway. */
 static bool read_one(const CUstreamBatchMemOpParams *params, struct mem_op *op)
 {
     switch ((int)params->operation) {

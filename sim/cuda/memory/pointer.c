@@ -1,5 +1,5 @@
 /*
- * What a pointer is: every attribute, for every kind of block, and for pointers that the driver does not
+ * The attributes of a pointer: every one, for every kind of block, and for pointers that the driver does not
  * know.
  */
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sim/cuda/memory/pool.h"
 #include "sim/cuda/memory/vmm.h"
 
-/* Where an answer goes has the type that the attribute asks for. */
+/* The place of an answer has the type that the attribute asks for. */
 static void put_int(void *data, int value)
 {
     *(int *)data = value;
@@ -165,7 +165,7 @@ SIM_API(cuPointerGetAttribute)(void *data, CUpointer_attribute attribute, CUdevi
     return get(data, attribute, address);
 }
 
-/* What is not known is the host's, as far as the driver can tell. */
+/* True if the driver knows an address; one that it does not know is the host's, as far as it can tell. */
 static bool is_known(CUdeviceptr address)
 {
     unsigned type;

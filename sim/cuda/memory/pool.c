@@ -163,8 +163,8 @@ static bool occupy(struct CUmemPoolHandle_st *pool, struct pool_part *part, size
     return true;
 }
 
-/* What makes the queue wait where memory is taken that another stream has yet to free, and that it is not
- * ordered behind. */
+/* True if the queue has to wait for memory that another stream has yet to free, and that it is not ordered
+ * behind. */
 static bool needs_wait(struct CUmemPoolHandle_st *pool, const struct pool_part *part, struct sim_queue *queue)
 {
     return (part->state == PART_PENDING || part->state == PART_DONE) && part->freed.queue != queue &&
@@ -269,7 +269,7 @@ static struct pool_part *part_at(CUdeviceptr address, struct CUmemPoolHandle_st 
 }
 
 /**
- * Whether bytes from address on belong to parts that no stream has finished freeing: for work whose turn has
+ * True if bytes from address on belong to parts that no stream has finished freeing: for work whose turn has
  * come, and which may be older than the latest allocation there.
  */
 bool sim_pool_covers(CUdeviceptr address, size_t bytes, unsigned devices, bool write)

@@ -1,5 +1,5 @@
 /*
- * What a memory pool can be asked and told: its attributes, and who may reach its memory. Lock: memory.
+ * The attributes of a memory pool, asked for and set, and who may reach its memory. Lock: memory.
  */
 #include "sim/cuda/memory/pool.h"
 

@@ -42,7 +42,7 @@ struct CUmemPoolHandle_st *sim_pool_new(const CUmemPoolProps *props, CUresult *s
     return sim_pool_new_over(props, -1, status_p);
 }
 
-/** The same over the file of another process's pool, whose descriptor it takes. */
+/** As sim_pool_new, but over the file of another process's pool, whose descriptor it takes. */
 struct CUmemPoolHandle_st *sim_pool_new_over(const CUmemPoolProps *props, int fd, CUresult *status_p)
 {
     struct CUmemPoolHandle_st *pool = sim_object_new(sizeof *pool, SIM_POOL, dispose_pool);

@@ -1,6 +1,6 @@
 /*
- * What a pool is carved into: segments, parts that join with free neighbours, and lists by size. Lock:
- * memory, for writing.
+ * The pieces that a pool is carved into: segments, parts that join with free neighbours, and lists by size.
+ * Lock: memory, for writing.
  */
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ void sim_part_list(struct CUmemPoolHandle_st *pool, struct pool_part *part)
     enlist(&pool->bins[bin_of(part->bytes)], part);
 }
 
-/** ... joined with what is free on either side of it. */
+/** As sim_part_list, but the part is joined first with what is free on either side of it. */
 void sim_part_join(struct CUmemPoolHandle_st *pool, struct pool_part *part)
 {
     if (part->next && part->next->state == PART_FREE)

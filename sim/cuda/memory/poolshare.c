@@ -11,7 +11,7 @@
 
 #include "sim/cuda/memory/pool.h"
 
-/* What a shared pointer looks like on its way. */
+/* The form of a shared pointer on its way to another process. */
 struct pointer_data {
     char magic[8];
     uint64_t inode; /* of the pool's file: a pointer belongs to one pool */

@@ -72,7 +72,7 @@ void sim_unit_freed(struct CUmemPoolHandle_st *pool, const struct pool_part *par
             note_free(unit, ticket);
 }
 
-/* Whether the host has waited for all that was freed there. What it has waited for is forgotten. */
+/* True if the host has waited for all that was freed there. What it has waited for is forgotten. */
 static bool is_seen(struct pool_unit *unit)
 {
     size_t kept = 0;
@@ -96,7 +96,7 @@ static void free_unit(struct pool_unit *unit)
 
 /* --- taking --------------------------------------------------------------------------------------------- */
 
-/* What is free right before an offset, or NULL. */
+/* The part that is free right before an offset, or NULL. */
 static struct pool_part *free_before(const struct CUmemPoolHandle_st *pool, size_t offset)
 {
     struct pool_part *part = offset ? sim_unit_part(pool, offset - 1) : NULL;
@@ -109,7 +109,8 @@ static size_t in_units(size_t bytes)
     return (bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
 }
 
-/* Where the fewest units do, beside what is free before them; false if there is no room at all. */
+/* Finds the place where the fewest units do, beside what is free before them; false if there is no room at
+ * all. */
 static bool find_room(const struct CUmemPoolHandle_st *pool, size_t bytes, size_t *offset_p, size_t *least_p)
 {
     bool found = false;

@@ -73,7 +73,7 @@ SIM_API(cuMemAddressReserve)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Whether nothing is mapped between two addresses. */
+/* True if nothing is mapped between two addresses. */
 static bool unmapped(CUdeviceptr address, size_t bytes)
 {
     struct sim_range *above = sim_range_above(sim_blocks, (uintptr_t)address);

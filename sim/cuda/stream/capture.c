@@ -45,7 +45,8 @@ static bool forbids(const struct sim_capture *capture, const struct sim_thread *
            thread->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-/** Whether the calling thread may do what a capture cannot see. What forbids it is broken. Takes the lock. */
+/** CUDA_SUCCESS if the calling thread may do what a capture cannot see. A capture that forbids it is broken.
+ * Takes the lock. */
 CUresult sim_capture_check_unsafe(void)
 {
     const struct sim_thread *thread = sim_thread();
@@ -61,8 +62,8 @@ CUresult sim_capture_check_unsafe(void)
     return status;
 }
 
-/** Whether nothing in a context (or a green one's part of it) is captured; what is, is broken. Takes the
- * lock. */
+/** CUDA_SUCCESS if nothing in a context (or a green one's part of it) is captured; a capture there is broken.
+ * Takes the lock. */
 CUresult sim_capture_check_context(struct CUctx_st *ctx)
 {
     CUresult status = CUDA_SUCCESS;
@@ -95,14 +96,14 @@ static bool meets_capture(struct sim_queue *legacy, bool breaks)
     return meets;
 }
 
-/** Whether a queue is a legacy one that would wait for something captured. The lock is held; nothing is
+/** True if a queue is a legacy one that would wait for something captured. The lock is held; nothing is
  * broken. */
 bool sim_capture_legacy(struct sim_queue *queue)
 {
     return queue->is_legacy && meets_capture(queue, false);
 }
 
-/** Whether work may be put into a queue, captured or not. Takes the lock. */
+/** CUDA_SUCCESS if work may be put into a queue, captured or not. Takes the lock. */
 CUresult sim_capture_check_work(struct sim_queue *queue)
 {
     CUresult status = CUDA_SUCCESS;
@@ -133,7 +134,7 @@ CUresult sim_capture_refuse(struct sim_queue *queue, CUresult status)
     return member ? status : CUDA_SUCCESS;
 }
 
-/** Whether a queue may be looked at or waited for. */
+/** CUDA_SUCCESS if a queue may be looked at or waited for. */
 CUresult sim_capture_check_idle(struct sim_queue *queue)
 {
     return sim_capture_refuse(queue, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -316,7 +317,7 @@ void sim_capture_forget(struct sim_queue *queue)
     sim_graph_unlock();
 }
 
-/** The same for all queues of a context that ends. Takes the lock. */
+/** As sim_capture_forget, for all queues of a context that ends. Takes the lock. */
 void sim_capture_forget_context(struct CUctx_st *ctx)
 {
     if (!atomic_load(&sim_captures))
@@ -377,8 +378,8 @@ CUresult sim_capture_add(struct sim_queue *queue, struct sim_op *work)
 
 /* --- events --------------------------------------------------------------------------------------------- */
 
-/** What an event stands for that is recorded in a captured queue: capture 0 if it is none. The list is the
- * caller's. */
+/** Finds the nodes that an event stands for if it is recorded in a captured queue: capture 0 if the queue is
+ * not captured. The list is the caller's. */
 CUresult sim_capture_record(struct sim_queue *queue, struct sim_captured *captured)
 {
     CUresult status = CUDA_SUCCESS;

@@ -89,7 +89,8 @@ static CUresult end(CUstream stream, bool per_thread, CUgraph *graph_p)
 
 SIM_PAIR(cuStreamEndCapture, ptsz, (CUstream stream, CUgraph *graph_p), end(stream, per_thread, graph_p))
 
-/* What a program asks for may be less; the lists are the capture's own until the stream is used again. */
+/* A program may ask for less than all of these; the lists are the capture's own until the stream is used
+ * again. */
 struct answer {
     CUstreamCaptureStatus *status_p;
     cuuint64_t *id_p;

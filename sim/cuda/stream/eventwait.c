@@ -31,7 +31,7 @@ static CUresult push_wait(const struct sim_recording *recording, struct sim_queu
     return CUDA_SUCCESS;
 }
 
-/* What is over already still tells in which order things are. */
+/* A recording that is over still tells in which order things are. */
 static CUresult wait_plain(const struct sim_recording *recording, struct sim_queue *queue)
 {
     for (size_t i = 0; i < recording->count; i++)
@@ -177,7 +177,8 @@ SIM_API(cuCtxWaitEvent)(CUcontext ctx_handle, CUevent handle)
 
 /* --- the host ------------------------------------------------------------------------------------------- */
 
-/* What the host may look at: not while a capture forbids it, and nothing that is in a capture. */
+/* Finds an event that the host may look at: none while a capture forbids it, and none that is in a
+ * capture. */
 static CUresult look_at(CUevent handle, struct CUevent_st **event_p, struct sim_recording **recording_p)
 {
     struct CUevent_st *event = sim_object_get(handle, SIM_EVENT);

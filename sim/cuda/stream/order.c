@@ -25,7 +25,7 @@ static void join_legacy(struct sim_queue *queue, struct sim_op *op)
         }
 }
 
-/* What the whole context was told to wait for (cuCtxWaitEvent), its queues wait for with their next work. */
+/* Makes the next work of a queue wait for what the whole context was told to wait for (cuCtxWaitEvent). */
 static void pass_gate(const struct CUctx_st *ctx, uint64_t *seen_p, struct sim_op *op)
 {
     if (*seen_p == ctx->gate_generation)
@@ -123,7 +123,7 @@ void sim_order_learn(struct sim_queue *queue, const struct sim_ticket *ticket, c
     sim_queue_unlock();
 }
 
-/** What a queue knows, for an event that is recorded in it: a list to free, or NULL. */
+/** The list of what a queue knows, for an event that is recorded in it: to be freed, or NULL. */
 struct sim_known *sim_order_known(struct sim_queue *queue, unsigned *count_p)
 {
     struct sim_known *known = NULL;
@@ -149,7 +149,7 @@ static bool behind_legacy(const struct sim_queue *queue, const struct sim_queue 
     return queue->joins_legacy && other->joins_legacy && other->joined >= seq;
 }
 
-/** Whether the next work of a queue comes behind another's number in any case. */
+/** True if the next work of a queue comes behind another's number in any case. */
 bool sim_queue_knows(struct sim_queue *queue, struct sim_queue *other, uint64_t seq)
 {
     bool knows = queue == other;
@@ -162,7 +162,7 @@ bool sim_queue_knows(struct sim_queue *queue, struct sim_queue *other, uint64_t 
     return knows;
 }
 
-/** Whether the host has waited for a queue's number; of a stream that was destroyed, for its context
+/** True if the host has waited for a queue's number; of a stream that was destroyed, for its context
  * since. */
 bool sim_queue_seen(struct sim_queue *queue, uint64_t seq)
 {

@@ -57,7 +57,7 @@ struct sim_queue *sim_queue_new(struct CUctx_st *ctx, bool joins_legacy, bool is
     return queue;
 }
 
-/** The same in a green context. */
+/** As sim_queue_new, but in a green context. */
 struct sim_queue *sim_queue_new_green(struct CUctx_st *green, bool is_legacy)
 {
     struct sim_queue *queue = sim_queue_new(green->home, false, is_legacy);
@@ -255,7 +255,7 @@ static void append(struct sim_queue *queue, struct sim_op *op)
     link_op(queue, op);
 }
 
-/* Whether work of a queue could begin this moment. */
+/* True if work of a queue could begin this moment. */
 static bool is_idle(const struct sim_queue *queue, const struct sim_ticket *tickets, size_t count)
 {
     if (sim_config.seed || queue->completed != queue->enqueued)
@@ -421,7 +421,7 @@ void sim_queue_see(struct sim_queue *queue, uint64_t seq)
     pthread_mutex_unlock(&lock);
 }
 
-/** ... for all of a context, or of a green one. */
+/** As sim_queue_see, but for all of a context, or of a green one. */
 void sim_context_see(struct CUctx_st *ctx)
 {
     pthread_mutex_lock(&lock);

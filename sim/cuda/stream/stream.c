@@ -49,7 +49,7 @@ static CUresult create(CUstream *stream_p, unsigned flags, int priority)
                                   : status;
 }
 
-/* What was enqueued still runs; the handle ends at once. */
+/* Work that was enqueued still runs; the handle ends at once. */
 static CUresult destroy(CUstream handle)
 {
     struct CUstream_st *stream = sim_object_get(handle, SIM_STREAM);
@@ -153,9 +153,9 @@ CUresult sim_stream_queue(CUstream handle, bool per_thread, struct sim_queue **q
     return status == CUDA_SUCCESS ? check_work(*queue_p) : status;
 }
 
-/** The same for memory in stream order, for which a context has to be current only with a default stream: so
- * says cuda.h (13.0) of CUDA_ERROR_INVALID_CONTEXT, at cuMemAllocAsync, cuMemAllocFromPoolAsync and
- * cuMemFreeAsync. */
+/** As sim_stream_queue, for memory in stream order, for which a context has to be current only with a default
+ * stream: so says cuda.h (13.0) of CUDA_ERROR_INVALID_CONTEXT, at cuMemAllocAsync, cuMemAllocFromPoolAsync
+ * and cuMemFreeAsync. */
 CUresult sim_stream_memory_queue(CUstream handle, bool per_thread, struct sim_queue **queue_p)
 {
     const struct sim_thread *thread = sim_thread();
@@ -177,7 +177,7 @@ CUresult sim_stream_idle_queue(CUstream handle, bool per_thread, struct sim_queu
     return status;
 }
 
-/** Whether a stream argument is good. */
+/** CUDA_SUCCESS if a stream argument is good. */
 CUresult sim_stream_check(CUstream handle, bool per_thread)
 {
     struct sim_queue *queue;
@@ -198,7 +198,7 @@ CUresult sim_stream_submit(struct sim_queue *queue, struct sim_op *op)
     return CUDA_SUCCESS;
 }
 
-/** The same on a stream, for work that may be NULL when memory ran out. */
+/** As sim_stream_submit, but on a stream, for work that may be NULL when memory ran out. */
 CUresult sim_stream_enqueue(CUstream handle, bool per_thread, struct sim_op *op)
 {
     struct sim_queue *queue;
