@@ -98,15 +98,15 @@ static void print_totals(void)
 
 static void print_markdown(void)
 {
-    puts(
-        "# What is intercepted\n\n"
-        "<!-- Made by hooks/list_rows --markdown from hooks/*.def; `scripts/gen-docs` writes it anew. -->\n\n"
-        "Every function of the vendors' interfaces that allocates, frees, maps, unmaps, imports, exports,\n"
-        "registers or reports memory, or ends the life of what does. *Served*: answered from memshim's "
-        "pool.\n"
-        "*Followed*: answered by the vendor and recorded. *Passed*: no wrapper exists, the call goes "
-        "straight\n"
-        "to the vendor.\n");
+    puts("# What is intercepted\n\n"
+         "<!-- Made by hooks/list_rows --markdown from hooks/table/*.def; "
+         "`scripts/gen-docs` writes it anew. -->\n\n"
+         "Every function of the vendors' interfaces that allocates, frees, maps, unmaps, imports, exports,\n"
+         "registers or reports memory, or ends the life of what does. *Served*: answered from memshim's "
+         "pool.\n"
+         "*Followed*: answered by the vendor and recorded. *Passed*: no wrapper exists, the call goes "
+         "straight\n"
+         "to the vendor.\n");
     print_totals();
     for (size_t f = 0; f < FAMILIES; f++) {
         if (!has_rows(families[f].api))

@@ -1,5 +1,5 @@
-/* test_whole.c - things that are recycled whole (source/whole.h), against a plain array; then threads that
- * put and take, each thing being in one hand at a time. */
+/* test_whole.c - things that are recycled whole (pool/external/recycled.h), against a plain array; then
+ * threads that put and take, each thing being in one hand at a time. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -7,7 +7,7 @@
  * a whole: retirement costs nothing per block. Blocks without a class are given as their heap fits them best,
  * so a thread cache has only one batch of those, of what was freed in one epoch: what a free waits for
  * (pending.c) is then there to be used, and lies together with its neighbours. Batches that overflow wait in
- * the heap's the pending list, and go back to the thread cache that they came from, if it asks for one in
+ * the heap's pending list, and go back to the thread cache that they came from, if it asks for one in
  * time. */
 #include "config.h"
 

@@ -4,7 +4,7 @@
  * begin a capture which nobody tells of (hooks/lookup/unknown.h), since an event over the context destroys
  * captures that are open in it. An event in a stream does not: in one that captures it is taken in. So the
  * streams are asked first, and nothing is recorded while one of them captures; an event that was taken in all
- * the same covers nothing (clock/timeline.c). The legacy stream's event follows all blocking streams, a
+ * the same covers nothing (clock/fence_timeline.c). The legacy stream's event follows all blocking streams, a
  * thread's own among them (CUDA driver API, "Stream synchronization behavior"); streams are known from their
  * creation on, whatever the fences are.
  *

@@ -1,11 +1,11 @@
 /* cross_free.c - what waits for a stream to get somewhere: blocks that one stream freed and another's stream
  * arena owns, and stream arenas whose stream has ended.
  *
- * Frees on one stream gather in a batch, whose point is that of the latest of them (clock/timeline.h). It is
- * marked with one event in that stream when it is full, when it is large, or when somebody looks for memory
- * and all before it is over. Where none can be recorded (a capture is open, a thread is gone) a batch waits
- * until there can be one: then an event over the whole context does. Lock: the streams'. Nothing here waits
- * for the device.
+ * Frees on one stream gather in a batch, whose point is that of the latest of them (clock/fence_timeline.h).
+ * It is marked with one event in that stream when it is full, when it is large, or when somebody looks for
+ * memory and all before it is over. Where none can be recorded (a capture is open, a thread is gone) a batch
+ * waits until there can be one: then an event over the whole context does. Lock: the streams'. Nothing here
+ * waits for the device.
  *
  * Where frees are marked (arena_wait.c) each larger one is a batch of its own, with an exact mark, and a
  * stream that may be made to wait for it on the device has the block before it is over. */

@@ -3,8 +3,8 @@
  * The driver gives what cuMemFreeAsync has freed to nobody else before the host has waited for the stream
  * that freed it: an event that is over, and that was only asked, releases nothing. So a free of ours is a
  * point of its stream's, with a mark right behind it, and whoever sees that this is over waits for the event,
- * which takes no time then (clock/timeline.c). A stream is never waited for as a whole: a program's may have
- * been given more work.
+ * which takes no time then (clock/fence_timeline.c). A stream is never waited for as a whole: a program's may
+ * have been given more work.
  *
  * What a stream has freed is the device's together: a later free is marked in the place of the one before.
  * Lock: the streams', under which streams are freed on, and events are recorded, asked and waited for. */
