@@ -4,7 +4,7 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/read/parse.c src/report/read/sites.h src/report/read/sites.c src/report/read/slabs.h \
 	src/report/read/slabs.c src/report/text/text.h src/report/text/text.c src/report/text/utf8.h \
 	src/report/text/display_width.h src/report/text/display_width.c src/report/symbols/symtab.h \
-	src/report/symbols/symtab.c src/report/scopes.h src/report/scopes.c src/report/symbols/resolver.h \
+	src/report/symbols/symtab.c src/report/symbols/scopes.h src/report/symbols/scopes.c src/report/symbols/resolver.h \
 	src/report/symbols/resolver.c src/report/symbols/name_cache.h src/report/symbols/name_cache.c \
 	src/report/symbols/symbols.h src/report/symbols/symbols.c src/report/symbols/pylines.h \
 	src/report/symbols/pylines.c src/report/symbols/pyframes.h src/report/symbols/pyframes.c \

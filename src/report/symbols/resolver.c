@@ -20,7 +20,7 @@
 
 #include "base/compiler.h"
 #include "base/files.h"
-#include "report/scopes.h"
+#include "report/symbols/scopes.h"
 #include "report/symbols/symtab.h"
 
 #ifdef MS_HAVE_DEMANGLE

@@ -2,8 +2,8 @@
  *
  * Floor 4, command line only. libdw goes through a unit from its beginning, twice, for each address that it
  * is asked for: here it is gone through once, and its functions are then searched by halves. */
-#ifndef MS_REPORT_SCOPES_H
-#define MS_REPORT_SCOPES_H
+#ifndef MS_REPORT_SYMBOLS_SCOPES_H
+#define MS_REPORT_SYMBOLS_SCOPES_H
 
 #include <elfutils/libdw.h>
 #include <stddef.h>

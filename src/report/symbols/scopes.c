@@ -1,7 +1,7 @@
 /* scopes.c - see scopes.h.
  *
  * Floor 4, command line only. */
-#include "report/scopes.h"
+#include "report/symbols/scopes.h"
 
 #include <dwarf.h>
 #include <stdbool.h>
