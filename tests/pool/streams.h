@@ -24,11 +24,11 @@ struct model {
     uint64_t host_waits, early_waits; /* of the host's for events; for such as were not over */
     uint64_t hazards, unknown_frees, destroyed_captures, wrong_context, stale_handles;
     uint64_t unit;            /* what a pool takes of the device at least; 0: it does not say what it has */
-    bool rounds;              /* ... and in whole ones, always */
+    bool rounds;              /* it takes whole units alone */
     uint64_t offset;          /* memory of the driver's begins so far behind a page */
     void (*on_call)(void);    /* before every call */
     void (*meanwhile)(void);  /* what another thread does while memory is asked for the next time */
-    void (*on_leaving)(void); /* ... and when a segment is about to go back the next time */
+    void (*on_leaving)(void); /* before a segment goes back the next time */
 };
 extern struct model model;
 extern uint64_t model_segments;

@@ -78,7 +78,7 @@ static void test_small(void)
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
 }
 
-/* What thread caches have freed is told as soon as enough of it has gathered, and not before. */
+/* Thread caches tell of freed bytes as soon as enough have gathered, and not before. */
 static void test_told(void)
 {
     enum { COUNT = 1000 };

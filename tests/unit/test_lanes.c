@@ -12,7 +12,7 @@
 
 enum { SHARD_SITES = 12, SHARD_BLOCKS = 300, SHARD_STEPS = 30000, STRETCHES = 60 };
 
-/* What the ledger must say, kept without shards. */
+/* The figures that the record must have, kept without shards. */
 static struct {
     uint64_t held[SHARD_BLOCKS], live, peak, peaks;
     unsigned site[SHARD_BLOCKS];
@@ -67,8 +67,8 @@ static void step_in_shard(unsigned i, unsigned roll, unsigned stretch)
     }
 }
 
-/* What a stretch says may be less than there was, as several shards rise a little before anybody hears of it,
- * and never more; in those with one shard, and where the peak is, it is exact. */
+/* A bucket may have less than there was, since several shards rise a little before anybody hears of it, and
+ * never more; with one shard, and where the peak is, it is exact. */
 static void test_stretches(void)
 {
     unsigned wrong = 0, exact = 0;

@@ -221,7 +221,7 @@ static void test_figures(void)
 
 enum { COURSE_DEVICE = 3, COURSE_BUCKETS = 64, COURSE_EVENTS = 20000 };
 
-/* What each stretch of time must have: the most at any time in it. */
+/* The most that was held at any time in each bucket. */
 struct course {
     uint64_t most[COURSE_BUCKETS];
     uint64_t held, bucket, peak;
