@@ -61,9 +61,9 @@ libmemshim_uses_so_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS)
 libmemshim_uses_so_LDFLAGS = -shared -Wl,-soname,libmemshim-uses.so -nostdlib -Wl,-rpath,'$$ORIGIN' -Wl,-z,relro -Wl,-z,now
 libmemshim_uses_so_LDADD = libmemshim.so
 
-# Prints the rows, for docs/hooks.md and for tests.
+# Prints the rows, for docs/user/hooks.md and for tests.
 noinst_PROGRAMS += hooks/list_rows
 hooks_list_rows_SOURCES = hooks/table/list_rows.c $(ROWS)
 TESTS += hooks/table/docs_hooks.sh
 dist_check_SCRIPTS += hooks/table/docs_hooks.sh
-EXTRA_DIST += scripts/gen-docs docs/hooks.md
+EXTRA_DIST += scripts/gen-docs

@@ -1,4 +1,4 @@
-# packaging: recipes for packages of distributions (docs/packages.md); scripts/package makes them. Nothing of it is installed.
+# packaging: recipes for packages of distributions (docs/user/packages.md); scripts/package makes them. Nothing of it is installed.
 EXTRA_DIST += packaging/debian/changelog packaging/debian/control packaging/debian/copyright packaging/debian/rules \
 	packaging/debian/source/format packaging/debian/libmemshim.docs packaging/debian/libmemshim.install \
 	packaging/debian/libmemshim.lintian-overrides packaging/debian/libmemshim.triggers packaging/debian/source/lintian-overrides \

@@ -1,4 +1,4 @@
-# python: the Python package memshim, which pip builds (docs/python.md); make only ships it
+# python: the Python package memshim, which pip builds (docs/user/python.md); make only ships it
 EXTRA_DIST += python/LICENSE python/README.md python/pyproject.toml \
 	python/memshim/__init__.py python/memshim/errors.py python/memshim/fold.def python/memshim/lines.py \
 	python/memshim/load.py python/memshim/notebook.py python/memshim/parse.py python/memshim/plot.py \

@@ -1,4 +1,4 @@
-# tests: the harness. Every test speaks TAP and runs under automake's TAP driver; docs/testing.md says how to add one.
+# tests: the harness. Every test speaks TAP and runs under automake's TAP driver; docs/internals/testing.md says how to add one.
 TEST_EXTENSIONS = .sh .bats .py
 # TEST_ENTER comes before each: scripts/test-arm64 has them run in a tree of another machine.
 ms_tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh --merge
@@ -72,7 +72,7 @@ TESTS += tests/helpers/harness.sh
 dist_check_SCRIPTS += tests/helpers/harness.sh
 
 # The names of all tests, for scripts/test; those of scripts/test --quick, and the programs that these need. Left out there is what takes
-# more than three seconds of processor time, or whose programs take long to compile (docs/testing.md); what is new is quick until it is not.
+# more than three seconds of processor time, or whose programs take long to compile (docs/internals/testing.md); what is new is quick until it is not.
 ms_long_rooms = acl balance bench captures clients faults findings fuzz gpu hazards hip html ipc limbo lookups merge nccl nohang phases python \
 	schedules stream systems thirdparty traps
 ms_long = $(ms_long_rooms:%=tests/%/%) scripts/check-headers scripts/check-c tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \

@@ -7,7 +7,7 @@
  * the launch on (graph_owed.h), that may leak. How much a device keeps for graphs the driver tells, asked
  * whenever the program has waited, ended a graph, or trims that memory; what is no block is recorded as
  * pieces of kind `graph`. How much of it is *used* says nothing of who has to free it: a driver counts all of
- * it there, freed or not (docs/hardware.md). Both have the name and the stack of the calls that made the
+ * it there, freed or not (docs/user/hardware.md). Both have the name and the stack of the calls that made the
  * nodes: pieces those of the newest that may be meant, since of which nodes they are no one tells. Only
  * devices for which a node was seen are asked about, with the thread's capture mode relaxed, so that no
  * capture breaks. */

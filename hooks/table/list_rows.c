@@ -1,8 +1,8 @@
-/* list_rows.c - prints the rows of the .def files: for docs/hooks.md, and for tests that hold the rows
+/* list_rows.c - prints the rows of the .def files: for docs/user/hooks.md, and for tests that hold the rows
  * against headers and exports.
  *
  * A program of the build, not of the library. `list_rows` prints "interface symbol class outcome lookup
- * version per-thread" a line; `list_rows --markdown` prints docs/hooks.md. */
+ * version per-thread" a line; `list_rows --markdown` prints docs/user/hooks.md. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 """The rows of a report, typed. Amounts are integers, and their names end in their unit: _bytes, _ns; _count
 and vendor_calls are numbers of things. What an earlier memshim did not write yet, or what is not known, is
-None. docs/report.md has the meaning of each name.
+None. docs/user/report.md has the meaning of each name.
 """
 
 from typing import Mapping, NamedTuple, Optional, Tuple

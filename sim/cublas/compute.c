@@ -8,8 +8,8 @@
 
 #include "sim/cublas/cublas.h"
 
-/* Multiplications in one product: about a tenth of a second of one processor's time. docs/simulator.md names
- * it. */
+/* Multiplications in one product: about a tenth of a second of one processor's time.
+ * docs/internals/simulator.md names it. */
 #define MOST_STEPS ((double)(1 << 26))
 
 static bool wanted(void)

@@ -1,8 +1,8 @@
 /*
  * The few kernels that do something. The simulator runs no device code; a kernel of one of these names, in
- * whatever image, is taken to be what docs/simulator.md says it is, so that one program shows the same on it
- * and on hardware. They touch memory as a kernel does: what the device may not reach ends the context's work
- * with an error that sticks. No lock is held while one waits; no allocation.
+ * whatever image, is taken to be what docs/internals/simulator.md says it is, so that one program shows the
+ * same on it and on hardware. They touch memory as a kernel does: what the device may not reach ends the
+ * context's work with an error that sticks. No lock is held while one waits; no allocation.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* libc.h - what C libraries have only lately, for all of them from glibc 2.28 on (docs/install.md).
+/* libc.h - what C libraries have only lately, for all of them from glibc 2.28 on (docs/user/install.md).
  *
  * Floor 0. One binary runs on all: nothing here is decided when memshim is built. No lock, no allocation. */
 #ifndef MS_BASE_LIBC_H

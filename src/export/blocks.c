@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The address from which on memory without an address of its own is put: above what any device uses, below
- * 2^62, from where handles that wait to be used again are counted (docs/report.md). */
+ * 2^62, from where handles that wait to be used again are counted (docs/user/report.md). */
 #define NOWHERE   ((uint64_t)1 << 61)
 #define BYTES_MAX ((uint64_t)1 << 50)
 

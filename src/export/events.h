@@ -1,4 +1,4 @@
-/* events.h - a recorded trace (docs/trace.md), read back.
+/* events.h - a recorded trace (docs/user/trace.md), read back.
  *
  * Floor 4, command line only. What is read is not trusted. */
 #ifndef MS_EXPORT_EVENTS_H

@@ -1,4 +1,4 @@
-# src/export: floor 4 above src/report, what the command writes for other tools: docs/export.md
+# src/export: floor 4 above src/report, what the command writes for other tools: docs/user/export.md
 CLI_EXPORT_SOURCES = src/export/export.h src/export/formats.def src/export/formats.c src/export/model.h \
 	src/export/model.c src/export/tree.h src/export/tree.c src/export/names.h src/export/names.c \
 	src/export/events.h src/export/events.c src/export/json_text.h src/export/json_text.c \

@@ -1,7 +1,7 @@
 /* columns.h - a report as the page carries it: a head of JSON and columns of numbers.
  *
- * Floor 4, command line only. docs/html.md describes the bytes. A column lies by planes, the lowest byte of
- * every number first: equal bytes beside each other are what deflate likes. */
+ * Floor 4, command line only. docs/user/html.md describes the bytes. A column lies by planes, the lowest
+ * byte of every number first: equal bytes beside each other are what deflate likes. */
 #ifndef MS_HTML_COLUMNS_H
 #define MS_HTML_COLUMNS_H
 

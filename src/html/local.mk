@@ -1,4 +1,4 @@
-# src/html: floor 4 above src/export, the page of `memshim html`: docs/html.md
+# src/html: floor 4 above src/export, the page of `memshim html`: docs/user/html.md
 CLI_HTML_SOURCES = src/html/page.h src/html/page.c src/html/head.h src/html/head.c src/html/job.h \
 	src/html/job.c src/html/rows.h src/html/rows.c src/html/rows_sites.c src/html/rows_time.c \
 	src/html/rows_segments.c src/html/columns.h src/html/columns.c src/html/stack_tree.h \

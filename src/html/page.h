@@ -1,4 +1,4 @@
-/* page.h - reports as one page for a browser (docs/html.md).
+/* page.h - reports as one page for a browser (docs/user/html.md).
  *
  * Floor 4 above src/export, command line only. No name of a report is written into the page as it is: all of
  * a report is one block of base64, which the page's script unpacks and shows as text. */

@@ -1,7 +1,7 @@
 /* rows.h - what there is much of in a report, as columns: sites and their stacks, leaks, the timeline,
  * segments and their blocks.
  *
- * Floor 4, command line only. docs/html.md names the columns. */
+ * Floor 4, command line only. docs/user/html.md names the columns. */
 #ifndef MS_HTML_ROWS_H
 #define MS_HTML_ROWS_H
 

@@ -1,4 +1,4 @@
-# src/record: floor 2, see docs/architecture.md
+# src/record: floor 2, see docs/internals/architecture.md
 LEDGER_SOURCES = src/record/live/ledger.h src/record/live/internal.h src/record/live/rows.h \
 	src/record/file/process.h src/record/file/process.c src/record/file/journal.h \
 	src/record/file/journal.c src/record/reader/snapshot.h src/record/live/shards.h \

@@ -1,4 +1,4 @@
-# src/report: floor 4, see docs/architecture.md
+# src/report: floor 4, see docs/internals/architecture.md
 #
 # Writing the report, and doing so at exit: both go into the shim. Without a static jansson it only says that it cannot.
 REPORT_JSON_SOURCES = src/report/write/contents.c src/report/write/json.h src/report/write/json.c \

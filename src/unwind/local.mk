@@ -1,4 +1,4 @@
-# src/unwind: floor 1, see docs/architecture.md
+# src/unwind: floor 1, see docs/internals/architecture.md
 STACK_SOURCES = src/unwind/stack.h src/unwind/frame.h src/unwind/python/python.h src/unwind/native/walk.c \
 	src/unwind/native/unwind.h src/unwind/native/memory.h src/unwind/native/memory.c \
 	src/unwind/native/rules.h src/unwind/native/recall.h src/unwind/native/latest_stack.h \

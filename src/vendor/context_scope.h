@@ -2,9 +2,9 @@
  *
  * A program may capture a graph in one thread while another allocates. Of the calls that a capture forbids
  * most do no harm while the calling thread's capture mode is relaxed, whoever captures, in whatever mode
- * (CUDA driver API, cuThreadExchangeStreamCaptureMode). So each call that the program did not make itself is
- * made inside a visit; docs/vendor-calls.md lists them all, with the few for which that is not enough. Floor
- * 1: no lock, no allocation. */
+ * (CUDA driver API, cuThreadExchangeStreamCaptureMode). So each call that the program did not make itself
+ * is made inside a visit; docs/internals/vendor-calls.md lists them all, with the few for which that is
+ * not enough. Floor 1: no lock, no allocation. */
 #ifndef MS_VENDOR_CONTEXT_SCOPE_H
 #define MS_VENDOR_CONTEXT_SCOPE_H
 
@@ -35,7 +35,7 @@ static inline bool ms_captures_may_be_open(void)
  * captures, and harms none (CUDA driver API, cuStreamIsCapturing). */
 bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream);
 /** The number that a stream has for good; false if there is none to be had. One that captures is not asked: a
- * driver breaks the capture then, whatever the thread's mode is (docs/hardware.md). */
+ * driver breaks the capture then, whatever the thread's mode is (docs/user/hardware.md). */
 bool ms_gpu_stream_id(const struct ms_gpu *gpu, CUstream stream, unsigned long long *id_p);
 /** True if a status says that a capture was in the way. */
 static inline bool ms_gpu_is_of_captures(int status)

@@ -114,7 +114,8 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");
     gpu->device_get_default_mem_pool =
         (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
-    /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/pool.md, HIP). */
+    /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/internals/pool.md,
+     * HIP). */
     gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
 }
 

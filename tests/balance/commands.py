@@ -145,7 +145,7 @@ HANG = (
     (r"ledger/steps book", ALL),
     # As natively: a free waits for what only the program ends, after it.
     (r"oom/oom_user in_limbo", r"track|strict"),
-    # It waits for a handle from a process that cannot export memory which is mapped by handle (docs/ipc.md).
+    # It waits for a handle from a process that cannot export memory which is mapped by handle (docs/user/ipc.md).
     (r"hooks/small_stacks", "vmm"),
 )
 

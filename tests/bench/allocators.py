@@ -1,4 +1,4 @@
-"""The benches of scripts/bench that compare allocators: pool, async, replay, random, runahead, shapes. docs/bench.md says what they measure."""
+"""The benches of scripts/bench that compare allocators: pool, async, replay, random, runahead, shapes. docs/internals/bench.md says what they measure."""
 
 import glob
 import gzip

@@ -1,4 +1,4 @@
-"""scripts/bench stacks: what a stack costs that was taken a moment ago. docs/bench.md says what it measures."""
+"""scripts/bench stacks: what a stack costs that was taken a moment ago. docs/internals/bench.md says what it measures."""
 
 import os
 import re

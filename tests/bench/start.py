@@ -1,5 +1,5 @@
 """scripts/bench start: what a process costs that has memshim preloaded and never touches a GPU, as with /etc/ld.so.preload every one has.
-docs/containers.md has the table. An empty library beside it says what any preloaded library costs."""
+docs/user/containers.md has the table. An empty library beside it says what any preloaded library costs."""
 
 import os
 import statistics

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes up traces (docs/trace.md) that are like what programs of several kinds ask for: synthetic.py DIRECTORY FIRST [LAST].
+"""Makes up traces (docs/user/trace.md) that are like what programs of several kinds ask for: synthetic.py DIRECTORY FIRST [LAST].
 
 For each kind and each seed from FIRST to LAST a file KIND-SEED.trace; a seed always makes the same trace. They are for trying out
 how blocks are placed on something that nobody looked at before: choose rules on some seeds, and judge them on others.

@@ -1,4 +1,4 @@
-"""scripts/bench together: what threads that allocate at the same time take of the device. docs/bench.md has the table."""
+"""scripts/bench together: what threads that allocate at the same time take of the device. docs/internals/bench.md has the table."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""scripts/bench tune: what each tuned number of the pool (src/pool/policy/params.def) is worth. docs/bench.md says how to read it."""
+"""scripts/bench tune: what each tuned number of the pool (src/pool/policy/params.def) is worth. docs/internals/bench.md says how to read it."""
 
 import concurrent.futures
 import glob

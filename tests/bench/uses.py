@@ -1,4 +1,4 @@
-"""scripts/bench uses: what MEMSHIM_USES costs. docs/bench.md says what it measures.
+"""scripts/bench uses: what MEMSHIM_USES costs. docs/internals/bench.md says what it measures.
 
 The program takes MILLISECONDS and a case, and prints nanoseconds of time, of processor time and of the calling thread's per round, and how many
 rounds there were. caller_over_native is what a call costs its thread more than without memshim; the ways take turns, and the least of the rounds

@@ -1,4 +1,4 @@
-"""scripts/bench vendors: what memshim serves of other vendors' interfaces. docs/bench.md says what it measures.
+"""scripts/bench vendors: what memshim serves of other vendors' interfaces. docs/internals/bench.md says what it measures.
 
 A program takes MILLISECONDS and a case, and prints nanoseconds of time and of processor time per pair, the vendor's allocations and
 frees in 1000 pairs, and how many pairs there were.

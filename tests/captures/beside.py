@@ -2,7 +2,7 @@
 """No call of memshim's destroys a capture that is open in another thread.
 
 Captures begin and end in two threads while a third makes calls of one kind (tests/captures/beside.c), while the device is at work; natively
-none of those captures is destroyed, and so none may be under memshim, in whatever way it is set up. docs/vendor-calls.md lists what memshim
+none of those captures is destroyed, and so none may be under memshim, in whatever way it is set up. docs/internals/vendor-calls.md lists what memshim
 calls meanwhile. Functions by which something is found out take their time here, so that a capture may begin between what was found and what is done about it. TEST_CAPTURES is
 how many calls there are in each run (60 without, 10 under a sanitizer, where what is native is left out, too; 1000 is a full run). Of HIP's own calls some destroy captures natively.
 """

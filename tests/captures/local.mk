@@ -1,4 +1,4 @@
-# tests/captures: what other threads do leaves captures alone; see docs/testing.md
+# tests/captures: what other threads do leaves captures alone; see docs/internals/testing.md
 check_PROGRAMS += tests/captures/beside tests/captures/beside_hip
 tests_captures_beside_SOURCES = tests/captures/beside.c
 tests_captures_beside_LDFLAGS = $(AM_LDFLAGS) -pthread

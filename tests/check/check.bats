@@ -195,9 +195,9 @@ PY
     [ "$status" -eq 0 ]
 }
 
-@test "the snippet for GitHub Actions in docs/check.md runs as it stands" {
+@test "the snippet for GitHub Actions in docs/user/check.md runs as it stands" {
     need_plain "check_user"
-    python3 - "$top_srcdir/docs/check.md" >snippet.sh <<'PY'
+    python3 - "$top_srcdir/docs/user/check.md" >snippet.sh <<'PY'
 import re, sys, textwrap
 blocks = re.findall(r"^ +run: \|\n((?: {10}.*\n|\n)+)", open(sys.argv[1]).read(), re.M)
 assert blocks, "no run: block"

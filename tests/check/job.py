@@ -142,7 +142,7 @@ def many():
 
 
 def page():
-    """What docs/check.md quotes of such a job."""
+    """What docs/user/check.md quotes of such a job."""
     os.mkdir("page")
     paths = [os.path.join("page", path) for path in PATHS]
     for rank, path in enumerate(paths):

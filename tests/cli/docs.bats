@@ -61,17 +61,17 @@ complete_words() {
 
 @test "the contract knows every verb" {
     for verb in $(verbs); do
-        [ "$verb" = help ] || grep -q "\`$verb\b" "$top_srcdir/docs/contract.md"
+        [ "$verb" = help ] || grep -q "\`$verb\b" "$top_srcdir/docs/internals/contract.md"
     done
 }
 
-@test "docs/ledger-format.md names the version and the tables that the code has" {
+@test "docs/internals/ledger-format.md names the version and the tables that the code has" {
     version=$(sed -n 's/^#define MS_STORE_VERSION  *\([0-9]*\)$/\1/p' "$top_srcdir/src/base/store/store.h")
     [ -n "$version" ]
-    grep -qF "| \`version\`, \`byte_order\` | $version; " "$top_srcdir/docs/ledger-format.md"
+    grep -qF "| \`version\`, \`byte_order\` | $version; " "$top_srcdir/docs/internals/ledger-format.md"
     tables=$(sed -n 's/^MS_TABLE([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top_srcdir/src/base/store/tables.def")
     [ -n "$tables" ]
     for table in $tables; do
-        grep -qE "^\| .*\`$table\`.* \|.* \|.* \|\$" "$top_srcdir/docs/ledger-format.md"
+        grep -qE "^\| .*\`$table\`.* \|.* \|.* \|\$" "$top_srcdir/docs/internals/ledger-format.md"
     done
 }

@@ -39,6 +39,6 @@ END
     [[ $out == *"MEMSHIM_MODE = pool  [default]"* ]]
 }
 
-@test "docs/environment.md is what env --markdown prints" {
-    "$TEST_BIN" env --markdown | diff - "$top_srcdir/docs/environment.md"
+@test "docs/user/environment.md is what env --markdown prints" {
+    "$TEST_BIN" env --markdown | diff - "$top_srcdir/docs/user/environment.md"
 }

@@ -66,8 +66,8 @@ names() {
     [ "$(grep -c 'XLA_PYTHON_CLIENT_ALLOCATOR' err.txt)" -eq 1 ]
 }
 
-@test "docs/see-through.md has the same rows, each with its source" {
-    page=$top_srcdir/docs/see-through.md
+@test "docs/user/see-through.md has the same rows, each with its source" {
+    page=$top_srcdir/docs/user/see-through.md
     while IFS='|' read -r framework variable value; do
         grep -qE "^\| $framework \| \`$variable=$value\` \| [^|]+ \| [^|]+ \| [^|]+ \| [^|]+ \|\$" "$page"
     done < <(rows)

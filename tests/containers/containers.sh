@@ -1,4 +1,4 @@
-# The recipes of docs/containers.md, as far as they go without a container engine: rooms of namespaces (room.sh) with a /dev/shm of
+# The recipes of docs/user/containers.md, as far as they go without a container engine: rooms of namespaces (room.sh) with a /dev/shm of
 # 64 MB, a root that cannot be written to, another user and no /proc, each alone and all at once. A program in there ends as always,
 # and there is the report, or one line that says why not. The installed tree was moved from where it was installed.
 # shellcheck shell=sh source=tests/hooks/lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Programs with one fault each, and the same without it (planted_*.c): each fault is found, by its rule and with its line or variable, and
-nothing is found of the twin. The table in docs/findings.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
+nothing is found of the twin. The table in docs/user/findings.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
 rule, which says its numbers."""
 import json
 import os
@@ -15,7 +15,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, preload, shim_envi
 
 TOP = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "tests", "findings", "planted")
-PAGE = os.path.join(TOP, "docs", "findings.md")
+PAGE = os.path.join(TOP, "docs", "user", "findings.md")
 BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- planted: end -->"
 
 # What it comes to goes by how long the program runs, or by how the pool grows.
@@ -152,7 +152,7 @@ def rules():
 def check_page(page):
     sections = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^##? |\Z)", page, re.M | re.S))
     known = rules()
-    fact(set(sections) == set(known), "docs/findings.md has a section for each rule", sorted(set(sections) ^ set(known)))
+    fact(set(sections) == set(known), "docs/user/findings.md has a section for each rule", sorted(set(sections) ^ set(known)))
     silent = ["%s does not say %s" % (name, said) for name, numbers in known.items() for said in numbers
               if said not in " ".join(sections.get(name, "").split())]
     fact(not silent, "which says its numbers", silent)
@@ -259,7 +259,7 @@ if os.environ.get("FINDINGS_DOCS"):
     page = head + made + rest.split(END)[1]
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page)
-fact(WATCHED or made in page, "the table of docs/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
+fact(WATCHED or made in page, "the table of docs/user/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
 check_page(page)
 check_contexts()
 check_suppressed()

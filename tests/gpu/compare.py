@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds two outputs of tests/gpu/conformance (or facts) against each other, line by line.
 
-Usage: compare.py LEFT RIGHT [--permitted docs/hardware.md --where WHERE]
+Usage: compare.py LEFT RIGHT [--permitted docs/user/hardware.md --where WHERE]
 
 Lines are known by their names. A difference is permitted if the table under "Permitted differences" of the page has a row
 | `name` | where | left | right | reason | for it; `*` stands for any value. Exit: 0 equal or permitted, 1 different, 2 usage.

@@ -2,7 +2,8 @@
  * conform_questions.c: what may be asked and done beside a capture: each call while a stream captures
  * globally, in the thread's own mode and in the relaxed one, its status and what is left of the capture.
  *
- * The calls are those that memshim makes of its own accord (docs/vendor-calls.md), and a program's like.
+ * The calls are those that memshim makes of its own accord (docs/internals/vendor-calls.md), and a
+ * program's like.
  */
 #include "conform.h"
 

@@ -35,7 +35,7 @@ def run(mode=None):
 def judge(name, left, right, where):
     """Equal, but for what the page permits."""
     found = compare.differences(compare.values(left), compare.values(right),
-                                compare.permitted(read("docs", "hardware.md"), where))
+                                compare.permitted(read("docs", "user", "hardware.md"), where))
     fact(not [f for f in found if f[3] is None], name,
          [f"{line}: {one} | {other}" for line, one, other, reason in found if reason is None])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/hardware: the pack, the dry run through every stage, resuming, and docs/hardware.md beside its stages. Prints TAP."""
+"""scripts/hardware: the pack, the dry run through every stage, resuming, and docs/user/hardware.md beside its stages. Prints TAP."""
 import json
 import os
 import re
@@ -79,9 +79,9 @@ fact(all(r["machine"]["driver"] == "simulated" and re.match(r"\d{4}-\d\d-\d\d$",
 with open(os.path.join(OUT, "README.md"), encoding="utf-8") as file:
     page = file.read()
 fact(all(f"[{n}]({n}.md)" in page and os.path.exists(os.path.join(OUT, n + ".md")) for n in NAMES), "and pages for people")
-with open(os.path.join(TOP, "docs", "hardware.md"), encoding="utf-8") as file:
+with open(os.path.join(TOP, "docs", "user", "hardware.md"), encoding="utf-8") as file:
     documented = set(re.findall(r"`([a-z-]+)`", file.read().split("## Stages")[1].split("\n## ")[0]))
-fact(set(NAMES) <= documented, "docs/hardware.md lists every stage", sorted(set(NAMES) - documented))
+fact(set(NAMES) <= documented, "docs/user/hardware.md lists every stage", sorted(set(NAMES) - documented))
 # A machine with a device, as far as the stages can tell: the libraries come from the search path.
 real = os.path.join(TMP, "real")
 status, text = run(tool, "--output", real, "--stage", "facts-static", "--stage", "costs-idle", LD_LIBRARY_PATH=BUILD)

@@ -141,7 +141,7 @@ void unsafe_begin(void);
 void unsafe_end(void);
 
 /** What goes on in stream order beside captures: a global one forbids it to threads whose own mode is not
- * relaxed (docs/hardware.md). */
+ * relaxed (docs/user/hardware.md). */
 #define RELAXED(call)                                                                                        \
     ({                                                                                                       \
         enum cudaStreamCaptureMode relaxed_mode = cudaStreamCaptureModeRelaxed;                              \

@@ -193,7 +193,7 @@ static int full(void)
 }
 
 /* A capture, and what a program may do beside it. Natively some of this is forbidden
- * (docs/differences.md). */
+ * (docs/user/differences.md). */
 static int capture(void)
 {
     hipGraphExec_t exec = NULL;

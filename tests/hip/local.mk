@@ -1,4 +1,4 @@
-# tests/hip: HIP, on its simulated runtimes and on whatever of the real one is there; see docs/testing.md
+# tests/hip: HIP, on its simulated runtimes and on whatever of the real one is there; see docs/internals/testing.md
 hip_test_ldflags = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
 
 # Built once for each version of the library.

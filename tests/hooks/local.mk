@@ -1,4 +1,4 @@
-# tests/hooks: tests listed here run under make check; see docs/testing.md
+# tests/hooks: tests listed here run under make check; see docs/internals/testing.md
 #
 # Programs that the tests attack memshim with. Libraries among them are shared objects built as programs; what links
 # with the simulator names it by file, so that its SONAME is recorded and no path.

@@ -4,7 +4,7 @@ Symbols are bound at the start, in both: the loader's frame that binds one in it
 with AVX-512 and less without, and is taken by whoever calls first.
 
 4 KiB at most for each, and every call within a thread of 16 KiB, where its neighbour's memory begins right below. The table of
-docs/testing.md is what TEST_STACKS=table prints."""
+docs/internals/testing.md is what TEST_STACKS=table prints."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 import hooklib  # noqa: E402
 
-OWN_BYTES = 4096      # docs/architecture.md, "Small stacks"
+OWN_BYTES = 4096      # docs/internals/architecture.md, "Small stacks"
 # What happens once in a process or at its end: the record is made, or written out.
 ONCE_BYTES = {"first": 4096, "exit": 6144, "child": 8192, "signal": 4096}
 

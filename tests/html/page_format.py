@@ -1,4 +1,4 @@
-"""A page of `memshim html`, read by its documented format (docs/html.md), for the tests.
+"""A page of `memshim html`, read by its documented format (docs/user/html.md), for the tests.
 
 Usage: page_format.py PAGE REPORT...    checks the page's structure, and every figure in it against the reports
 """

@@ -1,4 +1,4 @@
-# tests/ipc: memory shared between processes, where the pool packs; see docs/testing.md
+# tests/ipc: memory shared between processes, where the pool packs; see docs/internals/testing.md
 check_PROGRAMS += tests/ipc/agent tests/ipc/exchange
 tests_ipc_agent_SOURCES = tests/ipc/agent.c
 tests_ipc_agent_LDADD = libcuda.so.1

@@ -1,4 +1,4 @@
-"""A ledger's tables as bytes, to be changed by hand (docs/ledger-format.md): what somebody could put where ledgers lie."""
+"""A ledger's tables as bytes, to be changed by hand (docs/internals/ledger-format.md): what somebody could put where ledgers lie."""
 import os
 import re
 import struct

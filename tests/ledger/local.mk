@@ -1,4 +1,4 @@
-# tests/ledger: the file of the record, and how processes end; see docs/testing.md
+# tests/ledger: the file of the record, and how processes end; see docs/internals/testing.md
 check_PROGRAMS += tests/ledger/churn tests/ledger/ends tests/ledger/many tests/ledger/fakefs.so tests/ledger/slow.so
 tests_ledger_churn_SOURCES = tests/ledger/churn.c
 tests_ledger_churn_LDFLAGS = $(AM_LDFLAGS) -pthread

@@ -111,7 +111,7 @@ def look_at_ordered_shape(name, streams):
 
 def look_at_little_memory(streams):
     """Natively 609 MiB will do for it. Which frees are over when memory is asked for is the machine's, and with it how far what is free lies in
-    pieces: of 100 runs on a busy machine four ended for want of 10 MiB in one (docs/pool.md), so one of three is to do."""
+    pieces: of 100 runs on a busy machine four ended for want of 10 MiB in one (docs/internals/pool.md), so one of three is to do."""
     for _ in range(3):
         figures, _, complaint = shape("runtime", "serving", streams, True, "640M")
         if figures:

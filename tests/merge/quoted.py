@@ -1,7 +1,7 @@
 """What a page quotes of a command is what it prints."""
 import os
 
-DOCS = os.path.join(os.environ["top_srcdir"], "docs")
+DOCS = os.path.join(os.environ["top_srcdir"], "docs", "user")
 
 
 def block_of(page, command):

@@ -1,4 +1,4 @@
-# tests/nccl: NCCL's buffers followed and served; see docs/testing.md
+# tests/nccl: NCCL's buffers followed and served; see docs/internals/testing.md
 check_PROGRAMS += tests/nccl/buffers
 tests_nccl_buffers_SOURCES = tests/nccl/buffers.c
 tests_nccl_buffers_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13

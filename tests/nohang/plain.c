@@ -153,8 +153,8 @@ static void free_in_stream(void *argument)
     block[1] = (void *)(uintptr_t)cudaFree(block[0]);
 }
 
-/* Frees from host functions may be refused (see docs/differences.md), and must not wait for the stream that
- * they are in. */
+/* Frees from host functions may be refused (see docs/user/differences.md), and must not wait for the
+ * stream that they are in. */
 static void frees_in_host_functions(void)
 {
     cudaStream_t held = new_stream(), other = new_stream();

@@ -365,7 +365,7 @@ static void graph_when_full(void)
     say("answered");
     hold_end(&hold);
     say("device %d", cudaDeviceSynchronize());
-    cudaGraphLaunch(exec, held); /* docs/pool.md says why there may be no memory */
+    cudaGraphLaunch(exec, held); /* docs/internals/pool.md says why there may be no memory */
     cudaGetLastError();
     say("answered");
     say("device %d", cudaDeviceSynchronize());

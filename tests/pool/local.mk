@@ -1,4 +1,4 @@
-# tests/pool: the pool over a driver that the tests hold in their hands (fake.h); see docs/testing.md
+# tests/pool: the pool over a driver that the tests hold in their hands (fake.h); see docs/internals/testing.md
 check_LIBRARIES += tests/pool/libmsfake.a
 tests_pool_libmsfake_a_SOURCES = tests/pool/fake.h tests/pool/fake.c tests/pool/fake_vmm.c \
 	tests/pool/checks.h tests/pool/check.c tests/pool/trim.c tests/pool/streams.h \

@@ -34,7 +34,7 @@ dist_check_SCRIPTS += tests/programs/screens.py
 TESTS += tests/programs/screens.py
 EXTRA_DIST += tests/programs/torch_step.py
 
-# The listings of docs/questions/.
+# The listings of docs/user/questions/.
 check_PROGRAMS += tests/programs/service
 tests_programs_service_SOURCES = tests/programs/service.c
 tests_programs_service_CFLAGS = $(AM_CFLAGS) -g -O1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The listings of docs/questions/: each is what its command prints, of a program that the page runs itself. QUESTIONS_DOCS=1 writes them
+"""The listings of docs/user/questions/: each is what its command prints, of a program that the page runs itself. QUESTIONS_DOCS=1 writes them
 anew. Figures of the program are compared as they are; those that depend on when the device was done are not."""
 import glob
 import os
@@ -92,7 +92,7 @@ def check(path):
 
 
 plan(3 * len(ENDS))
-for page_path in sorted(glob.glob(os.path.join(TOP, "docs", "questions", "w*.md"))):
+for page_path in sorted(glob.glob(os.path.join(TOP, "docs", "user", "questions", "w*.md"))):
     if os.path.basename(page_path)[:-3] not in ENDS:
         continue  # a page with a test of its own
     if WATCHED:

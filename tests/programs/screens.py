@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `memshim summary` shows of three programs: the quickstart's, a training step in PyTorch (where scripts/test-clients has left it in the
-cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/summary.md, the first and
+cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/user/summary.md, the first and
 the last in the README too: SCREENS_DOCS=1 writes them anew. Where threads take turns, what the pool reserved varies; it is not compared."""
 import glob
 import os
@@ -15,7 +15,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 
 TOP = os.path.realpath(os.environ["top_srcdir"])
 CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
-PAGES = {"training": ("README.md", "docs/summary.md"), "ranks": ("README.md", "docs/summary.md"), "torch": ("docs/summary.md",)}
+PAGES = {"training": ("README.md", "docs/user/summary.md"), "ranks": ("README.md", "docs/user/summary.md"), "torch": ("docs/user/summary.md",)}
 SCREEN = 24  # lines of a terminal
 
 

@@ -1,8 +1,8 @@
 /*
  * A small program that uses memory as a service does that answers requests: weights for the whole run,
  * scratch memory for each request, what it keeps of each session. It forgets the sessions of guests, and
- * drops others in an order that leaves holes. docs/questions/ asks about it. One thread and no chance: the
- * same in every run.
+ * drops others in an order that leaves holes. docs/user/questions/ asks about it. One thread and no chance:
+ * the same in every run.
  *
  * Run: service [REQUESTS] [tidy]     tidy: what is kept for a session lies in one block
  */

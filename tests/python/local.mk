@@ -1,4 +1,4 @@
-# tests/python: stacks of programs in Python; docs/testing.md says where the interpreters come from
+# tests/python: stacks of programs in Python; docs/internals/testing.md says where the interpreters come from
 EXTRA_DIST += tests/python/interpreters.py tests/python/lines_of.py tests/python/lines.py tests/python/holders.py tests/python/sites.py
 check_PROGRAMS += tests/python/line_tables tests/python/test_lines tests/python/test_pair
 tests_python_line_tables_SOURCES = tests/python/line_tables.c src/report/symbols/pylines.h \

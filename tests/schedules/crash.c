@@ -78,7 +78,7 @@ static const struct program *find(const char *name)
 /* --- what a killed process leaves -------------------------------------------------------------------------
  */
 
-/* Lines that docs/ledger-format.md promises, of a file that has no record yet. */
+/* Lines that docs/internals/ledger-format.md promises, of a file that has no record yet. */
 static bool says_nothing_yet(const char *error)
 {
     return strncmp(error, "is not a ledger", strlen("is not a ledger")) == 0 ||

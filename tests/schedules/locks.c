@@ -28,7 +28,7 @@ void ms_lock_note_released(const struct ms_lock *lock)
     note(lock, -1u);
 }
 
-/* Those of docs/vendor-calls.md. */
+/* Those of docs/internals/vendor-calls.md. */
 void locks_at_vendor(void)
 {
     int task = engine_current();

@@ -120,7 +120,7 @@ static void start_death(void)
     engine_task(end, NULL);
 }
 
-/* The vendor is called under a lock of which docs/vendor-calls.md does not know. */
+/* The vendor is called under a lock of which docs/internals/vendor-calls.md does not know. */
 static struct ms_lock inner = MS_LOCK_INIT(MS_RANK_POOL_HEAP);
 
 static void call_under_lock(void *arg)

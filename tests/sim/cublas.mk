@@ -1,4 +1,4 @@
-# tests/sim: the simulated cuBLAS and cuBLASLt; see docs/testing.md
+# tests/sim: the simulated cuBLAS and cuBLASLt; see docs/internals/testing.md
 check_PROGRAMS += tests/sim/cublas_12 tests/sim/cublas_13
 sim_cublas_test = tests/sim/cublas.c $(sim_driver_sources)
 tests_sim_cublas_12_SOURCES = $(sim_cublas_test)

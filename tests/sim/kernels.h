@@ -1,4 +1,5 @@
-/* The image whose kernels do something in the simulator, and what they do on hardware: see docs/simulator.md.
+/* The image whose kernels do something in the simulator, and what they do on hardware: see
+ * docs/internals/simulator.md.
  */
 #ifndef MS_TESTS_SIM_KERNELS_H
 #define MS_TESTS_SIM_KERNELS_H

@@ -1,4 +1,4 @@
-# tests/sim: the simulated NCCL; see docs/testing.md
+# tests/sim: the simulated NCCL; see docs/internals/testing.md
 check_PROGRAMS += tests/sim/nccl_calls
 tests_sim_nccl_calls_SOURCES = tests/sim/nccl_calls.c tests/tap.h
 tests_sim_nccl_calls_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13

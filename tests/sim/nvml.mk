@@ -1,4 +1,4 @@
-# tests/sim: the simulated management library; see docs/testing.md
+# tests/sim: the simulated management library; see docs/internals/testing.md
 check_PROGRAMS += tests/sim/nvml
 tests_sim_nvml_SOURCES = tests/sim/nvml.c $(sim_driver_sources)
 tests_sim_nvml_LDFLAGS = $(sim_driver_ldflags)

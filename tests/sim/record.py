@@ -1,5 +1,5 @@
 """The simulator against what was recorded of real cards: every row of record.tsv is held, or differs as the table says and
-docs/simulator.md explains. A row without a reason that differs fails; so does one with a reason that holds, and a number in the
+docs/internals/simulator.md explains. A row without a reason that differs fails; so does one with a reason that holds, and a number in the
 documentation that is not that of the table."""
 
 import collections
@@ -9,7 +9,7 @@ import subprocess
 
 SOURCE = os.path.join(os.environ["top_srcdir"], "tests", "sim", "record.tsv")
 PROGRAMS = os.path.join(os.environ["top_builddir"], "tests", "sim")
-DOCUMENT = os.path.join(os.environ["top_srcdir"], "docs", "simulator.md")
+DOCUMENT = os.path.join(os.environ["top_srcdir"], "docs", "internals", "simulator.md")
 HEADING = "## Held against recorded hardware"
 
 Row = collections.namedtuple("Row", "table card fact status value source differs")
@@ -63,7 +63,7 @@ def main():
     for (name, card), group in groups.items():
         hold(group, answers(name, card))
     listed = dict(collections.Counter(row.differs for row in table if row.differs != "-"))
-    check(reasons() == listed, "docs/simulator.md lists every reason, with the number of rows", f"it says {reasons()}, the table {listed}")
+    check(reasons() == listed, "docs/internals/simulator.md lists every reason, with the number of rows", f"it says {reasons()}, the table {listed}")
     check(len({row[:3] for row in table}) == len(table), "each fact stands once")
     print(f"1..{len(results)}")
 

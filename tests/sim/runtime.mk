@@ -1,4 +1,4 @@
-# tests/sim: the simulated CUDA runtime; see docs/testing.md
+# tests/sim: the simulated CUDA runtime; see docs/internals/testing.md
 # The runtime is found beside the tests, and so is the driver it opens: that takes a DT_RPATH, not a RUNPATH.
 sim_test_ldflags = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
 

@@ -17,8 +17,8 @@
 
 enum { ROUNDS = 120, THREADS = 3 };
 
-/* ThreadSanitizer does not see the lock of the loader, under which dlclose frees an object's entry of the list
- * and dl_iterate_phdr calls back: it takes each entry that was read and is freed later for a race. */
+/* ThreadSanitizer does not see the lock of the loader, under which dlclose frees an object's entry of the
+ * list and dl_iterate_phdr calls back: it takes each entry that was read and is freed later for a race. */
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {

@@ -1,4 +1,4 @@
-# tests/stream: the pool API, captures and bindings, natively and under memshim; see docs/testing.md
+# tests/stream: the pool API, captures and bindings, natively and under memshim; see docs/internals/testing.md
 check_PROGRAMS += tests/stream/pools tests/stream/captures tests/stream/binding tests/stream/origins tests/stream/graph_memory tests/stream/capture_ends tests/stream/corners tests/stream/limit
 tests_stream_pools_SOURCES = tests/stream/pools.c
 tests_stream_pools_LDADD = libcudart.so.13 libcuda.so.1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reuse between streams on a device that has no more memory: each combination of the pool's three rules, natively and under memshim.
 
-The statuses must be equal and nobody's memory may show what another stream still did. PERMITTED is what docs/differences.md and docs/pool.md
+The statuses must be equal and nobody's memory may show what another stream still did. PERMITTED is what docs/user/differences.md and docs/internals/pool.md
 permit: where the rules let the driver follow order that the program made, and nothing else, it has memory where memshim has none.
 """
 import concurrent.futures

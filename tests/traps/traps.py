@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every trap prints the same natively and under memshim, or differs as docs/differences.md permits.
+"""Every trap prints the same natively and under memshim, or differs as docs/user/differences.md permits.
 
-The table in docs/differences.md names each trap that may print something else, and the variables that take the difference
+The table in docs/user/differences.md names each trap that may print something else, and the variables that take the difference
 back: such a trap must differ, and must not under those variables and MEMSHIM_FREE=strict. Every other trap must print the
 same under the defaults and under MEMSHIM_FREE=strict. A second table has what differs with MEMSHIM_BACKING=vmm. TEST_TRAPS=PATTERN runs the traps whose name matches.
 """
@@ -27,10 +27,10 @@ def environment(words):
 
 
 def listed():
-    """What docs/differences.md permits: {trap: {variable: value}}; by default, and beyond that with MEMSHIM_BACKING=vmm."""
+    """What docs/user/differences.md permits: {trap: {variable: value}}; by default, and beyond that with MEMSHIM_BACKING=vmm."""
     default, mapped = {}, {}
     found = default
-    with open(os.path.join(TOP, "docs", "differences.md"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "docs", "user", "differences.md"), encoding="utf-8") as file:
         for line in file:
             if line.startswith("## "):
                 found = mapped if "MEMSHIM_BACKING=vmm" in line else default
@@ -73,7 +73,7 @@ def differences(one, other):
 def look_mapped(trap, default, mapped):
     """With MEMSHIM_BACKING=vmm: as without, or as the second table says. What the first one has may differ in either."""
     if trap in permitted_mapped:
-        fact(default != mapped, "%s: differs with MEMSHIM_BACKING=vmm, as docs/differences.md says" % trap, ["it does not differ"])
+        fact(default != mapped, "%s: differs with MEMSHIM_BACKING=vmm, as docs/user/differences.md says" % trap, ["it does not differ"])
     else:
         fact(default == mapped or trap in permitted, "%s with MEMSHIM_BACKING=vmm" % trap, differences(default, mapped))
 
@@ -87,7 +87,7 @@ def look(trap, native, default, strict, mapped):
         return
     look_mapped(trap, default, mapped)
     if trap in permitted:
-        fact(native != default, "%s: differs, as docs/differences.md says" % trap, ["it does not differ"])
+        fact(native != default, "%s: differs, as docs/user/differences.md says" % trap, ["it does not differ"])
         names = " ".join("%s=%s" % pair for pair in permitted[trap].items()) or "MEMSHIM_FREE=strict"
         fact(native == strict, "%s: the same under %s" % (trap, names), differences(native, strict))
     else:

@@ -1,4 +1,4 @@
-# tests/unit: floors 0 to 2, and writing the report; see docs/testing.md
+# tests/unit: floors 0 to 2, and writing the report; see docs/internals/testing.md
 check_LIBRARIES =
 
 ms_unit_tests = tests/unit/test_arena tests/unit/test_keyed tests/unit/test_at_fork tests/unit/test_base64 tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \

@@ -196,9 +196,9 @@ def check_documents(report):
             with open(os.path.join(os.path.dirname(SCHEMA), "../../docs", page), encoding="utf-8") as file:
                 found |= set(re.findall(r"[a-z_]+", file.read()))
         return found
-    same(sorted(known - words("report.md", "several.md")), [],
-         "docs/report.md has every key of the schema, and docs/several.md those of job reports")
-    same(sorted(known - words("contract.md")), [], "and so has docs/contract.md")
+    same(sorted(known - words("user/report.md", "user/several.md")), [],
+         "docs/user/report.md has every key of the schema, and docs/user/several.md those of job reports")
+    same(sorted(known - words("internals/contract.md")), [], "and so has docs/internals/contract.md")
 
     def unknown(value):
         if isinstance(value, list):

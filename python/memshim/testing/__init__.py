@@ -1,2 +1,2 @@
-"""pytest-memshim: tests that are held to limits of device memory (plugin.py). docs/python.md has marks and
+"""pytest-memshim: tests that are held to limits of device memory (plugin.py). docs/user/python.md has marks and
 options."""

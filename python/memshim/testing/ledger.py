@@ -9,7 +9,7 @@ from typing import List, Optional
 
 from memshim.report import Report, parse_report
 
-_NAME_BYTES_MAX = 255  # docs/phases.md
+_NAME_BYTES_MAX = 255  # docs/user/phases.md
 
 
 class Unread(Exception):

@@ -10,7 +10,7 @@ from memshim.testing.ledger import Ledger, Unread
 from memshim.text import plain
 
 _SITES_SHOWN = 5
-# Kinds of memory that take a device's own (docs/report.md).
+# Kinds of memory that take a device's own (docs/user/report.md).
 _DEVICE_KINDS = ("device", "async", "managed", "array", "handle", "graph")
 
 Where = Tuple[str, int]  # a device: its interface, and its number there
@@ -82,7 +82,7 @@ class Measurement:
             (phase for phase in report.phases if phase.name == self._name and phase.source == "memshim"), None
         )
         if phase is None or phase.open_count:
-            raise Unread("there were more phases than memshim tells apart (docs/phases.md)")
+            raise Unread("there were more phases than memshim tells apart (docs/user/phases.md)")
         return Measured(report, list(self._uses(report, phase)))
 
     def _uses(self, report: Report, phase: Phase) -> Iterator[Use]:

@@ -1,7 +1,7 @@
 /* cmd_env.c - memshim env: every variable, its value here, where that comes from, and what is allowed.
  *
- * Floor 5. Everything comes from the rows of options.def; docs/environment.md and memshim-env(1) are this
- * verb's output. */
+ * Floor 5. Everything comes from the rows of options.def; docs/user/environment.md and memshim-env(1) are
+ * this verb's output. */
 #include <ctype.h>
 #include <string.h>
 

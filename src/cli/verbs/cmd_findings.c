@@ -186,7 +186,7 @@ static void findings_print_text(FILE *out, const struct ms_report *report, const
         fputs("nothing was found\n", out);
         return;
     }
-    fprintf(out, "%zu finding%s, errors first, then most bytes (docs/findings.md)\n", count,
+    fprintf(out, "%zu finding%s, errors first, then most bytes (docs/user/findings.md)\n", count,
             count == 1 ? "" : "s");
     json_array_foreach (findings->rows, i, row) {
         if (i >= top)

@@ -191,7 +191,7 @@ static void phases_print_text(FILE *out, const struct ms_report *report, const v
 
     ms_view_print(out, report, "");
     if (!phases->count)
-        fputs("the program named no phases (docs/phases.md says how)\n", out);
+        fputs("the program named no phases (docs/user/phases.md says how)\n", out);
     else
         fprintf(out, "%zu phase%s by name, the largest peak first\n", phases->count,
                 phases->count == 1 ? "" : "s");

@@ -1,4 +1,4 @@
-/* decode.js - a report's block of the page, unpacked: docs/html.md describes the bytes. Pure. */
+/* decode.js - a report's block of the page, unpacked: docs/user/html.md describes the bytes. Pure. */
 
 const NONE = 0xffffffff;
 

@@ -274,7 +274,7 @@ const struct ms_source ms_source_pool = {
 
 /* --- figures ------------------------------------------------------------------------------------------- */
 
-/* Drivers count what was asked for, not what it is rounded up to (docs/hardware.md). */
+/* Drivers count what was asked for, not what it is rounded up to (docs/user/hardware.md). */
 static void count_alloc(struct ms_mempool *pool, uint64_t bytes)
 {
     ms_raise(&pool->used_high, atomic_fetch_add_explicit(&pool->used, bytes, memory_order_relaxed) + bytes);

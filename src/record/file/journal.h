@@ -1,6 +1,7 @@
 /* journal.h - the file of the record: where it lies, when it is made and when it goes.
  *
- * Floor 2. Its format is that of base/store/store.h and of the rows in internal.h; docs/ledger-format.md. */
+ * Floor 2. Its format is that of base/store/store.h and of the rows in internal.h;
+ * docs/internals/ledger-format.md. */
 #ifndef MS_RECORD_FILE_JOURNAL_H
 #define MS_RECORD_FILE_JOURNAL_H
 

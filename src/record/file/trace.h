@@ -3,7 +3,7 @@
  * Floor 2. Lines are made where the ledger changes, under the block's stripe, so that an address never
  * appears twice; they wait in a ring of fixed size, which is a table of the ledger, and the threads that make
  * them write them to the file with nothing locked but the right to do so. What a killed process had not
- * written is in its ledger. docs/trace.md is about the file. */
+ * written is in its ledger. docs/user/trace.md is about the file. */
 #ifndef MS_RECORD_FILE_TRACE_H
 #define MS_RECORD_FILE_TRACE_H
 

@@ -2,7 +2,7 @@
  * each byte in one of them, at the moments at which the driver was asked.
  *
  * Floor 2. Told by the hooks, in sections of theirs. Rows lie in a table of base/store/store.h:
- * docs/ledger-format.md. One short lock; allocates rows only. */
+ * docs/internals/ledger-format.md. One short lock; allocates rows only. */
 #ifndef MS_RECORD_FOOTPRINT_BALANCE_H
 #define MS_RECORD_FOOTPRINT_BALANCE_H
 

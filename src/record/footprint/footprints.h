@@ -2,8 +2,8 @@
  * for the modules that are loaded into them.
  *
  * Floor 2. Told by the hooks, in sections of theirs; a few calls in the life of a process. Rows lie in a
- * table of base/store/store.h: docs/ledger-format.md. Allocates rows, and what it remembers of modules
- * (arena). */
+ * table of base/store/store.h: docs/internals/ledger-format.md. Allocates rows, and what it remembers of
+ * modules (arena). */
 #ifndef MS_RECORD_FOOTPRINT_FOOTPRINTS_H
 #define MS_RECORD_FOOTPRINT_FOOTPRINTS_H
 

@@ -3,7 +3,7 @@
  *
  * Floor 2. Told by the hooks, which hear it from the pool; rare calls (the pool speaks up where it called the
  * vendor). No malloc, no vendor call; one short lock. The rows lie in tables of base/store/store.h:
- * docs/ledger-format.md. */
+ * docs/internals/ledger-format.md. */
 #ifndef MS_RECORD_FOOTPRINT_POOLS_H
 #define MS_RECORD_FOOTPRINT_POOLS_H
 

@@ -1,9 +1,9 @@
 /* internal.h - what the files of the ledger know of each other; nobody else includes it but the report.
  *
  * Floor 2. The structures are rows of the tables in base/store/store.h, and so of the file:
- * docs/ledger-format.md. Locks: a block's stripe (MS_RANK_BLOCKS) around what concerns its entry in the index
- * of keys; inside it those of its account: MS_RANK_PEAK for what its shards have in common, and MS_RANK_SITE
- * for each shard (shards.h): who holds all of them sees sums that add up. */
+ * docs/internals/ledger-format.md. Locks: a block's stripe (MS_RANK_BLOCKS) around what concerns its entry
+ * in the index of keys; inside it those of its account: MS_RANK_PEAK for what its shards have in common,
+ * and MS_RANK_SITE for each shard (shards.h): who holds all of them sees sums that add up. */
 #ifndef MS_RECORD_LIVE_INTERNAL_H
 #define MS_RECORD_LIVE_INTERNAL_H
 

@@ -1,7 +1,7 @@
 /* findings_rules.c - the rules that take names: leak, growth, temporary_vendor_calls, late_library_memory;
  * see findings.h.
  *
- * Floor 4, command line only. docs/findings.md says when each speaks, findings.def has the numbers. */
+ * Floor 4, command line only. docs/user/findings.md says when each speaks, findings.def has the numbers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * Floor 4, command line only. What was never freed is not all of a kind: what grows is a mistake, what was
  * lost again and again is one too, what was allocated early or once and held to the end is what most programs
- * do. docs/report.md has the rules; leaks[].pattern says which it was. */
+ * do. docs/user/report.md has the rules; leaks[].pattern says which it was. */
 #ifndef MS_REPORT_ANALYSE_LEAK_CLASS_H
 #define MS_REPORT_ANALYSE_LEAK_CLASS_H
 

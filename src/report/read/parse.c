@@ -1,8 +1,8 @@
 /* parse.c - the text of a report made into values; see parse.h.
  *
  * Floor 4, command line only. jansson's own parser takes a text byte by byte, which was four fifths of the
- * time that a report of 60 MB took to be read (docs/bench.md); its values are made here instead, as yajl
- * tells what is in the text. */
+ * time that a report of 60 MB took to be read (docs/internals/bench.md); its values are made here instead,
+ * as yajl tells what is in the text. */
 #include "report/read/parse.h"
 
 #include <errno.h>

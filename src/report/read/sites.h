@@ -1,7 +1,8 @@
 /* sites.h - what the rows of sites[] say, as numbers.
  *
- * Floor 4, command line only. There may be 100,000 rows, of which whoever tells something about a report goes
- * through all; to look up a member of each costs more than what is then done with it (docs/bench.md). */
+ * Floor 4, command line only. There may be 100,000 rows, of which whoever tells something about a report
+ * goes through all; to look up a member of each costs more than what is then done with it
+ * (docs/internals/bench.md). */
 #ifndef MS_REPORT_READ_SITES_H
 #define MS_REPORT_READ_SITES_H
 

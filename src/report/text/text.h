@@ -33,7 +33,7 @@ void ms_text_column(FILE *out, const char *text, size_t columns);
  * used. */
 size_t ms_text_cut(FILE *out, const char *text, size_t columns);
 /** The word of the screens for a key of the report that has another: "allocated" of live, "pending" of the
- * pending list; else the key itself. docs/glossary.md has them. */
+ * pending list; else the key itself. docs/internals/glossary.md has them. */
 const char *ms_text_word(const char *key);
 
 /** `wrapped` writes to the terminal that standard output is. */

@@ -1,7 +1,7 @@
 /* json.h - the parts of the report; private to report.c and json*.c.
  *
  * Floor 4. Each function writes one or a few members of the outer object, in the order of
- * docs/contract.md. */
+ * docs/internals/contract.md. */
 #ifndef MS_REPORT_WRITE_JSON_H
 #define MS_REPORT_WRITE_JSON_H
 

@@ -22,7 +22,7 @@ static void set_inferred(json_t *json, const struct ms_snapshot *snapshot, int d
         json_object_set_new(json, "contexts_inferred", json_integer((json_int_t)bytes));
 }
 
-/* The terms are in the order of docs/report.md and add up to what is in use. */
+/* The terms are in the order of docs/user/report.md and add up to what is in use. */
 static json_t *json_balance_row_json(const struct ms_snapshot *snapshot, int device, const char *moment,
                                      uint64_t t_ns, const struct ms_balance *balance)
 {

@@ -189,7 +189,7 @@ static void find_shares(const struct ms_parts *parts, struct share shares[5])
 }
 
 /* The most that the pool held, against the most that was live: a finding if that is beyond the bound of
- * docs/pool.md for programs that wait for nothing. */
+ * docs/internals/pool.md for programs that wait for nothing. */
 static void write_reserved_finding(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     uint64_t live = of->account.device.peak_live_bytes, reserved = of->pool.peak_reserved_bytes;

@@ -1,5 +1,5 @@
 /*
- * Replays a trace (docs/trace.md) as fast as it goes.
+ * Replays a trace (docs/user/trace.md) as fast as it goes.
  *
  * Usage: replay TRACE. Prints completed (0 if an allocation failed: nothing was replayed beyond it), events,
  * live_peak_bytes, reserved_peak_bytes, vendor_calls and syncs (0 unless calls are counted), and

@@ -1,1 +1,1 @@
-"""The runner of tests/clients: see its neighbours' first lines, and docs/testing.md."""
+"""The runner of tests/clients: see its neighbours' first lines, and docs/internals/testing.md."""

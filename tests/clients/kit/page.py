@@ -1,4 +1,4 @@
-"""docs/clients.md: a table made of a run, in the order of clients.conf. Rows of clients that were not run are kept as they stand."""
+"""docs/user/clients.md: a table made of a run, in the order of clients.conf. Rows of clients that were not run are kept as they stand."""
 import re
 
 BEGIN, END = "<!-- table: made by scripts/test-clients --write -->", "<!-- end of the table -->"

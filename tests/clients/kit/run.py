@@ -1,7 +1,7 @@
 """Runs one program of a client: natively on the simulator, or under `memshim run --sim`. Knows where the build is; judges nothing.
 
 What a program finds is told by `memshim run --sim` itself: natively it gets the same environment without memshim's own library, so nothing is listed twice. What a wheel
-carries under a name of its own, `memshim run --sim` displaces (docs/simulator.md); natively its directory of links is one of this run's.
+carries under a name of its own, `memshim run --sim` displaces (docs/internals/simulator.md); natively its directory of links is one of this run's.
 """
 import collections
 import glob

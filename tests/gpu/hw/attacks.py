@@ -54,7 +54,7 @@ def names(context, program):
 
 
 def permitted(context):
-    """The traps that docs/differences.md lists."""
+    """The traps that docs/user/differences.md lists."""
     return set(re.findall(r"^\| `([a-z0-9-]+)` \|", context.read("differences.md"), re.M))
 
 
@@ -87,7 +87,7 @@ def traps(context):
     rows = [{"trap": name, "mode": mode, "listed": name in may_differ} for name, mode, same in seen if not same]
     worse = sum(not row["listed"] for row in rows)
     if worse:
-        context.verdict = f"{worse} traps differ that are not listed in docs/differences.md"
+        context.verdict = f"{worse} traps differ that are not listed in docs/user/differences.md"
     context.note(f"{len(parts)} traps, each natively, with the pool and with strict; rows are those that differ")
     return rows
 

@@ -1,4 +1,4 @@
-"""The table of facts in docs/hardware.md: from the list of facts, a run on the simulator, and the results that are kept."""
+"""The table of facts in docs/user/hardware.md: from the list of facts, a run on the simulator, and the results that are kept."""
 
 import glob
 import json
@@ -29,7 +29,7 @@ def values(text):
 def measured(top):
     """Machines in words, each with id -> what was measured there."""
     found = []
-    for path in sorted(glob.glob(os.path.join(top, "docs", "hardware", "*", "facts.json"))):
+    for path in sorted(glob.glob(os.path.join(top, "docs", "user", "hardware", "*", "facts.json"))):
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
         where = f"{result['machine']['device']}, driver {result['machine']['driver']}, {result['date']}"
@@ -67,7 +67,7 @@ def with_table(page, lines):
 
 def update(top, build):
     """Rewrites the page."""
-    path = os.path.join(top, "docs", "hardware.md")
+    path = os.path.join(top, "docs", "user", "hardware.md")
     with open(path, encoding="utf-8") as file:
         page = file.read()
     if BEGIN not in page or END not in page:

@@ -14,7 +14,7 @@ PROGRAMS = ("tests/gpu/facts", "tests/gpu/conformance", "tests/gpu/costs", "test
 VENDOR = ("tests/gpu/facts_static", "tests/gpu/routes_static", "tests/gpu/launch")
 PROXY = "tests/gpu/proxy/libcuda.so.1"
 SIMULATED = ("libcuda.so.1", "libcudart.so.12", "libcudart.so.13", "libnccl.so.2")
-PAGES = ("docs/hardware.md", "docs/differences.md", "tests/gpu/conformance.golden")
+PAGES = ("docs/user/hardware.md", "docs/user/differences.md", "tests/gpu/conformance.golden")
 # What every machine has, and in its own version.
 OWN = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libpthread.so", "libdl.so", "librt.so", "libcuda.so", "libcudart.so")
 
