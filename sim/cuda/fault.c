@@ -12,7 +12,7 @@
 #include "sim/cuda/sim.h"
 
 static const char *const fn_names[] = {
-#define X(name) #name,
+#define X(name, version, twin, symbol) #symbol,
 #include "sim/cuda/exports.def"
 #undef X
     SIM_RULES_WORK};

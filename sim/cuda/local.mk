@@ -28,7 +28,7 @@ sim_cuda_rooms = sim/log.h sim/log.c src/vendor/abi/cuda_driver.h src/vendor/abi
 	sim/cuda/memory/vmm.h sim/cuda/memory/vmmmap.c sim/cuda/memory/vmmshare.c
 
 sim_PROGRAMS += libcuda.so.1
-libcuda_so_1_SOURCES = sim/cuda/exports.def sim/cuda/fault.c sim/cuda/lookup.c sim/cuda/lookup.def \
+libcuda_so_1_SOURCES = sim/cuda/exports.def sim/cuda/fault.c sim/cuda/lookup.c \
 	sim/cuda/graphics.def sim/cuda/graph/graphics.c sim/cuda/stubs.c sim/cuda/device/usage.c
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.

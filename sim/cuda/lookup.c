@@ -9,7 +9,7 @@
 #include "sim/cuda/sim.h"
 
 /* Only addresses are needed here, and not every exported function has a prototype. */
-#define X(name) extern const char lookup_##name[] __asm__(#name);
+#define X(name, version, twin, symbol) extern const char lookup_##symbol[] __asm__(#symbol);
 #include "sim/cuda/exports.def"
 #undef X
 
@@ -22,7 +22,7 @@ struct lookup_row {
 
 static const struct lookup_row rows[] = {
 #define X(name, version, twin, symbol) {#name, version, twin, lookup_##symbol},
-#include "sim/cuda/lookup.def"
+#include "sim/cuda/exports.def"
 #undef X
 };
 

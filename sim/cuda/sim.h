@@ -27,7 +27,7 @@
 #define SIM_API(name) __attribute__((visibility("default"))) CUresult name
 
 enum sim_fn {
-#define X(name) SIM_FN_##name,
+#define X(name, version, twin, symbol) SIM_FN_##symbol,
 #include "sim/cuda/exports.def"
 #undef X
     SIM_FN_KERNEL, /* work on a stream, for costs and faults */

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 enum stub_fn {
-#define X(name) STUB_FN_##name,
+#define X(name, version, twin, symbol) STUB_FN_##symbol,
 #include "sim/cuda/exports.def"
 #undef X
 };
@@ -16,7 +16,7 @@ extern atomic_int sim_armed;
 int sim_fault_enter(int fn);
 int sim_unsupported(int fn);
 
-#define X(name)                                                                                              \
+#define X(base, version, twin, name)                                                                         \
     int name(void);                                                                                          \
     __attribute__((weak, visibility("default"))) int name(void)                                              \
     {                                                                                                        \

@@ -5,7 +5,7 @@ sim_cudart_sources = src/vendor/abi/cuda_driver.h src/vendor/abi/cuda_driver_fn.
 	src/vendor/abi/cuda_runtime.h src/vendor/abi/cuda_runtime_fn.h src/vendor/abi/cuda_runtime_graph.h \
 	src/vendor/abi/cuda_runtime_graph_fn.h sim/log.h sim/log.c sim/embedded/entry.h \
 	sim/embedded/entry.c sim/cudart/runtime.h sim/cudart/export.h sim/cudart/driver.def \
-	sim/cudart/error.def sim/cudart/props.def sim/cudart/exports_12.def sim/cudart/exports_13.def \
+	sim/cudart/error.def sim/cudart/props.def sim/cudart/exports.def sim/versions.h \
 	sim/cudart/array.c sim/cudart/capture.c sim/cudart/context.c sim/cudart/copy.c \
 	sim/cudart/copy_linear.c sim/cudart/copy_shape.c sim/cudart/device.c sim/cudart/driver.c \
 	sim/cudart/entrypoint.c sim/cudart/error.c sim/cudart/event.c sim/cudart/fill.c \

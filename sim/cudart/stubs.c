@@ -5,11 +5,12 @@
  */
 #include "vendor/abi/cuda_runtime.h"
 #include "sim/cudart/export.h"
+#include "sim/versions.h"
 
 cudaError_t sim_fail(cudaError_t status);
 cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
 
-#define EXPORT(name)                                                                                         \
+#define STUB(name)                                                                                           \
     SIM_API __attribute__((weak)) cudaError_t name(void);                                                    \
     cudaError_t name(void)                                                                                   \
     {                                                                                                        \
@@ -17,8 +18,5 @@ cudaError_t sim_unsupported(const char *name, unsigned long long *calls);
                                                                                                              \
         return sim_fail(sim_unsupported(#name, &calls));                                                     \
     }
-#if SIM_CUDART == 12
-#include "sim/cudart/exports_12.def"
-#else
-#include "sim/cudart/exports_13.def"
-#endif
+#define EXPORT(name, first, last) SIM_WITHIN(first, last, STUB(name))
+#include "sim/cudart/exports.def"

@@ -2,7 +2,7 @@
 sim_PROGRAMS += libamdhip64.so.5 libamdhip64.so.6 libamdhip64.so.7
 
 sim_hip_sources = src/vendor/abi/hip.h src/vendor/abi/hip_fn.h sim/hip/hip.h sim/hip/exports.def \
-	sim/hip/version.def sim/hip/copy.c sim/hip/device.c sim/hip/error.c sim/hip/front.c sim/hip/graph.c \
+	sim/hip/version.def sim/versions.h sim/hip/copy.c sim/hip/device.c sim/hip/error.c sim/hip/front.c sim/hip/graph.c \
 	sim/hip/host.c sim/hip/ipc.c sim/hip/launch.c sim/hip/lookup.c sim/hip/memory.c sim/hip/pointer.c \
 	sim/hip/pool.c sim/hip/props.c sim/hip/stream.c sim/hip/stubs.c sim/hip/vmm.c
 sim_hip_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread

@@ -38,7 +38,7 @@ static const struct known {
     const char *symbol;
 } known[] = {
 #define X(name, version, per_thread, symbol) {#name, version, per_thread, #symbol},
-#include "sim/cuda/lookup.def"
+#include "sim/cuda/exports.def"
 #undef X
 };
 
