@@ -10,11 +10,11 @@
  * No product touches memory, unless it is to be computed: a matrix has afterwards what was in it. The kernel
  * that is launched stands where the real one would, so that order, captures and time are as with it.
  *
- * A row of exports.def and lt_exports.def says how a function is answered: UNSUPPORTED (not simulated: answers
- * NOT_SUPPORTED, and is logged), SIMULATED (by a function of its own), PRODUCT and GEMM (a kernel; the second
- * has a workspace), SCALARS (on the host, which is left as it is), DOT, NORM, DOT_EX, NORM_EX, INDEX_EX (a
- * kernel and a number: the type of lengths, the number's bytes), GELS, GEQRF, GETRS (a kernel, and a status on
- * the host).
+ * A row of exports.def and lt_exports.def says how a function is answered: UNSUPPORTED (not simulated:
+ * answers NOT_SUPPORTED, and is logged), SIMULATED (by a function of its own), PRODUCT and GEMM (a kernel;
+ * the second has a workspace), SCALARS (on the host, which is left as it is), DOT, NORM, DOT_EX, NORM_EX,
+ * INDEX_EX (a kernel and a number: the type of lengths, the number's bytes), GELS, GEQRF, GETRS (a kernel,
+ * and a status on the host).
  */
 #ifndef SIM_CUBLAS_CUBLAS_H
 #define SIM_CUBLAS_CUBLAS_H
