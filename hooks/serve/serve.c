@@ -110,7 +110,7 @@ bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *fr
     served = is_served(target->gpu, &context, &device) &&
              ask_pool(&request, outer, context, device, out, status_p);
     if (served && *status_p != 0)
-        *out = 0; /* as vendors leave it where they refuse (docs/user/hardware.md, 5.23) */
+        *out = 0; /* as vendors leave it where they refuse (docs/user/hardware/facts.md, 5.23) */
     leave(&scope, outer);
     return served;
 }

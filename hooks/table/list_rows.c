@@ -96,6 +96,15 @@ static void print_totals(void)
     }
 }
 
+/* True if the row follows one of its interface that says the same of another function. */
+static bool list_rows_goes_on(size_t i)
+{
+    return i > 0 && strcmp(rows[i].api, rows[i - 1].api) == 0 &&
+           strcmp(rows[i].class, rows[i - 1].class) == 0 &&
+           strcmp(rows[i].outcome, rows[i - 1].outcome) == 0 &&
+           strcmp(rows[i].reason, rows[i - 1].reason) == 0;
+}
+
 static void print_markdown(void)
 {
     puts("# What is intercepted\n\n"
@@ -106,7 +115,7 @@ static void print_markdown(void)
          "pool.\n"
          "*Followed*: answered by the vendor and recorded. *Passed*: no wrapper exists, the call goes "
          "straight\n"
-         "to the vendor.\n");
+         "to the vendor. Functions of which the same holds share a row.\n");
     print_totals();
     for (size_t f = 0; f < FAMILIES; f++) {
         if (!has_rows(families[f].api))
@@ -115,7 +124,10 @@ static void print_markdown(void)
         for (size_t i = 0; i < ROWS; i++) {
             if (strcmp(rows[i].api, families[f].api) != 0)
                 continue;
-            printf("| `%s` | ", rows[i].symbol);
+            printf("%s`%s`", list_rows_goes_on(i) ? ", " : "| ", rows[i].symbol);
+            if (i + 1 < ROWS && list_rows_goes_on(i + 1))
+                continue;
+            printf(" | ");
             print_lower(rows[i].class);
             printf(" | ");
             print_lower(rows[i].outcome);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Programs with one fault each, and the same without it (planted_*.c): each fault is found, by its rule and with its line or variable, and
-nothing is found of the twin. The table in docs/user/findings.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
+nothing is found of the twin. The table in planted.md is made here: FINDINGS_DOCS=1 writes it anew. And that page has a section for each
 rule, which says its numbers."""
 import json
 import os
@@ -16,6 +16,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, preload, shim_envi
 TOP = os.environ["top_srcdir"]
 PROGRAM = os.path.join(BUILD, "tests", "findings", "planted")
 PAGE = os.path.join(TOP, "docs", "user", "findings.md")
+TABLE = os.path.join(TOP, "tests", "findings", "planted.md")
 BEGIN, END = "<!-- planted: made by tests/findings/findings.py -->", "<!-- planted: end -->"
 
 # What it comes to goes by how long the program runs, or by how the pool grows.
@@ -252,15 +253,17 @@ lost = ["%s: %s" % (name, found[name, False]) for name, row in SCENES.items()
         if not any(finding["rule"] == row[0] and named(name, finding) for finding in found[name, False] or [])]
 fact(not lost, "each says its line, or the variable", lost)
 with open(PAGE, encoding="utf-8") as file:
+    rules_page = file.read()
+with open(TABLE, encoding="utf-8") as file:
     page = file.read()
 head, rest = page.split(BEGIN)
 made = BEGIN + "\n\n" + "\n".join(table(found)) + "\n\n" + END
 if os.environ.get("FINDINGS_DOCS"):
     page = head + made + rest.split(END)[1]
-    with open(PAGE, "w", encoding="utf-8") as file:
+    with open(TABLE, "w", encoding="utf-8") as file:
         file.write(page)
-fact(WATCHED or made in page, "the table of docs/user/findings.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
-check_page(page)
+fact(WATCHED or made in page, "the table of planted.md is what was found (FINDINGS_DOCS=1 writes it)", table(found))
+check_page(rules_page)
 check_contexts()
 check_suppressed()
 check_used()

@@ -5,7 +5,7 @@
  *
  * One line per fact, "fact QUESTION.ITEM NAME VALUE". A fact that cannot be had here has a value that begins
  * with "- " and says why. Facts are never left out: what a part that broke did not say is said for it.
- * docs/user/hardware.md lists them all.
+ * docs/user/hardware/facts.md lists them all.
  */
 #include "facts.h"
 

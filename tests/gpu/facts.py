@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The facts on the simulator: each is said, and docs/user/hardware.md lists each with the simulator's value. Prints TAP."""
+"""The facts on the simulator: each is said, and docs/user/hardware/facts.md lists each with the simulator's value. Prints TAP."""
 import os
 import re
 import subprocess
@@ -29,10 +29,10 @@ def listed(page):
 
 plan(8)
 known = dict(line.split(" ", 2)[:2] for line in run("--list")[0].splitlines())
-with open(os.path.join(TOP, "docs", "user", "hardware.md"), encoding="utf-8") as file:
+with open(os.path.join(TOP, "docs", "user", "hardware", "facts.md"), encoding="utf-8") as file:
     text = file.read()
 rows = listed(text)
-fact(len(known) > 100 and {k: v[0] for k, v in rows.items()} == known, "the program and docs/user/hardware.md list the same facts",
+fact(len(known) > 100 and {k: v[0] for k, v in rows.items()} == known, "the program and docs/user/hardware/facts.md list the same facts",
      sorted(set(known.items()) ^ {(k, v[0]) for k, v in rows.items()}))
 output, status = run()
 said = facts_page.values(output)
@@ -42,7 +42,7 @@ unsaid = [f"{k} {v}" for k, v in said.items() if re.match(r"- (it ended|signal|i
 fact(not unsaid, "by the part that asks", unsaid)
 stale = [f"{k} {known.get(k)}: the page says {rows[k][1]}; the simulator {v}" for k, v in said.items()
          if k in rows and not k.startswith(facts_page.VARIES) and rows[k][1] != facts_page.cell(v)]
-fact(not stale, "docs/user/hardware.md has the simulator's values (scripts/hardware --docs)", stale)
+fact(not stale, "docs/user/hardware/facts.md has the simulator's values (scripts/hardware --docs)", stale)
 two, _ = run("pools", "waits", MEMSIM_DEVICES="2")
 two = facts_page.values(two)
 fact((two.get("8.12"), two.get("8.13"), two.get("8.14")) == ("no", "yes", "yes"), "with two devices, access by peers is asked for",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `memshim summary` shows of three programs: the quickstart's, a training step in PyTorch (where scripts/test-clients has left it in the
-cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/user/summary.md, the first and
-the last in the README too: SCREENS_DOCS=1 writes them anew. Where threads take turns, what the pool reserved varies; it is not compared."""
+cache) and a job of four ranks. Each is one screen, says what holds the memory and what to do next, and stands in docs/user/summary.md, the first in
+the README too: SCREENS_DOCS=1 writes them anew. Where threads take turns, what the pool reserved varies; it is not compared."""
 import glob
 import os
 import re
@@ -15,7 +15,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 
 TOP = os.path.realpath(os.environ["top_srcdir"])
 CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
-PAGES = {"training": ("README.md", "docs/user/summary.md"), "ranks": ("README.md", "docs/user/summary.md"), "torch": ("docs/user/summary.md",)}
+PAGES = {"training": ("README.md", "docs/user/summary.md"), "ranks": ("docs/user/summary.md",), "torch": ("docs/user/summary.md",)}
 SCREEN = 24  # lines of a terminal
 
 
@@ -92,9 +92,9 @@ def torch():
     return None
 
 
-plan(11)
+plan(10)
 if WATCHED or not os.path.exists(os.path.join(BUILD, "tests", "programs", "ranks")):
-    for _ in range(11):
+    for _ in range(10):
         skip("screens", "sanitizers watch")
     sys.exit(0)
 check("training", screen("training", play("training", [os.path.join(os.path.relpath(BUILD, TOP), "tests", "programs", "training")])),

@@ -1,4 +1,4 @@
-"""The table of docs/internals/testing.md: of which programs all schedules are made, with how many preemptions, and how many those are.
+"""The table of complete.md: of which programs all schedules are made, with how many preemptions, and how many those are.
 
 Used by scripts/schedules --every, and by the test, which holds the smaller ones to it. A row that is there stays until its program is run again, so that the table can be made in parts.
 """
@@ -10,6 +10,7 @@ import subprocess
 
 BEGIN, END = "<!-- all schedules: made by scripts/schedules --every --write -->\n", "<!-- end of all schedules -->\n"
 HEAD = "| program | tasks | steps | schedules | all with |\n|---|---:|---:|---:|---|\n"
+PAGE = "tests/schedules/complete.md"
 MOST, SECONDS = 3, 600  # preemptions; of processor time, for each number of them
 
 
@@ -48,7 +49,7 @@ def write_page(path, rows, order):
 
 def told(top, count):
     """(program, preemptions) of the rows of the page that have no more than so many schedules."""
-    with open(os.path.join(top, "docs", "internals", "testing.md"), encoding="utf-8") as page:
+    with open(os.path.join(top, PAGE), encoding="utf-8") as page:
         text = page.read()
     rows = re.findall(r"^\| `([a-z-]+)` \| \d+ \| \d+ \| ([\d,]+) \| (\d) preemptions \|$", text[text.index(BEGIN):text.index(END)], re.MULTILINE)
     return [(name, preemptions) for name, schedules, preemptions in rows if int(schedules.replace(",", "")) <= count and not name.startswith("litmus-")]
@@ -61,5 +62,5 @@ def complete(top, program, names, options):
         rows[name] = row(program, name, options.count)
         print(rows[name], end="", flush=True)
         if options.write:
-            write_page(os.path.join(top, "docs", "internals", "testing.md"), {name: rows[name]}, names)
+            write_page(os.path.join(top, PAGE), {name: rows[name]}, names)
     return False

@@ -63,4 +63,4 @@ tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)
 tests_schedules_crash_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 dist_check_SCRIPTS += tests/schedules/crash.py
 dist_check_SCRIPTS += tests/schedules/schedules.py
-EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py tests/schedules/mutate.py tests/schedules/complete.py
+EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py tests/schedules/mutate.py tests/schedules/complete.py tests/schedules/complete.md tests/schedules/mutants.md

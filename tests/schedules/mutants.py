@@ -132,7 +132,7 @@ MUTANTS = (
     ("done-relaxed", "src/pool/clock/fence_timeline.c", "atomic_store_explicit(&time->reached, number, memory_order_release)", "atomic_store_explicit(&time->reached, number, memory_order_relaxed)", "host-function", "weak"),
 )
 # Schedules that showed a mistake once: (program, rule, seed, the mistake). The test makes them of the sources as they are, and
-# `scripts/schedules --mutants` with the mistake put in, where each must fail; and so with the seeds of the tables of docs/internals/testing.md.
+# `scripts/schedules --mutants` with the mistake put in, where each must fail; and so with the seeds of the tables of mutants.md.
 KEPT = (
     ("forked-ledger", "pct", "885", "fork-finds-lane-2e90f2f"),
     ("small-forked-listing", "random", "67", "fork-finds-loader-d703164"),

@@ -212,7 +212,7 @@ def work(top, where, build, todo, results, options):
 
 
 def table(group, chosen, results, options):
-    """As docs/internals/testing.md has it."""
+    """As mutants.md has it."""
     ways = WAYS if group != "crash" else ("crash",)
     yield "| mutant | program | %s |\n|---|---|%s\n" % (" | ".join("`%s`" % way for way in (WAYS if group != "crash" else ("points",))),
                                                        "---|" * (len(WAYS) if group != "crash" else 1))
@@ -253,7 +253,7 @@ def mutate(top, build_directory, build, options):
     for worker in workers:
         worker.join()
     if options.write:
-        write_page(os.path.join(top, "docs", "internals", "testing.md"), listed(top), results, options)
+        write_page(os.path.join(top, "tests", "schedules", "mutants.md"), listed(top), results, options)
     unkept = ["%s %s (%s)" % (*pair, mutant.name) for mutant in chosen for pair in mutant.kept
               if results.rows.get(results.key(mutant, *pair, options), NEVER) == NEVER]
     print("%d kept schedules fail with their mistakes%s" % (sum(len(mutant.kept) for mutant in chosen) - len(unkept), "; not: " + ", ".join(unkept) if unkept else ""))

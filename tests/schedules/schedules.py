@@ -22,7 +22,7 @@ BEGUN = "4"  # of programs that have too many to make them all
 SMALL = "1000000"  # more schedules than the small programs have
 # Of which all are made with nothing left out, too, with so many preemptions.
 COMPARED = [("twice", "1"), ("epoch-ends", "2"), ("small-bias", "2"), ("small-stream-met", "2"), ("small-trim-and-take", "1"), ("small-hit-and-hit", "1")]
-QUICK = 2500  # schedules of those that docs/internals/testing.md says are complete, and are made here
+QUICK = 2500  # schedules of those that complete.md says are complete, and are made here
 OF_WRONG = "2000"  # a mistake shows much earlier, and these take some microseconds each
 RULES = ("random", "pct", "weak", "every")
 AGAIN = 1000, ("lock", "hits", "served-across", "run")  # programs of each kind, after so many schedules

@@ -1,4 +1,4 @@
-# tests/systems: the systems that README's table names, each with the calls that it makes; see docs/internals/testing.md
+# tests/systems: the systems that the table in docs/user/clients.md names, each with the calls that it makes; see docs/internals/testing.md
 check_PROGRAMS += tests/systems/cudecomp
 tests_systems_cudecomp_SOURCES = tests/systems/cudecomp.c tests/systems/rounds.c tests/systems/rounds.h
 tests_systems_cudecomp_CPPFLAGS = $(AM_CPPFLAGS) -DMS_CUDART_MAJOR=13

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README's table of systems is true: a row is green only with tests that exist and that `make check` runs.
+"""The table of systems in docs/user/clients.md is true: a row is green only with tests that exist and that `make check` runs.
 
 With --results FILE, the results of a whole run ("TEST STATUS" a line, as scripts/test keeps them), it says of each green row whether its tests
 passed here, and ends with 1 if those of one did not: a test that was skipped as a whole has shown nothing.
@@ -46,7 +46,7 @@ def wrong_with(row, known):
 
 
 def read():
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "docs", "user", "clients.md"), encoding="utf-8") as file:
         return rows(file.read())
 
 

@@ -1,4 +1,4 @@
-"""The table of facts in docs/user/hardware.md: from the list of facts, a run on the simulator, and the results that are kept."""
+"""The table of docs/user/hardware/facts.md: from the list of facts, a run on the simulator, and the results that are kept."""
 
 import glob
 import json
@@ -67,7 +67,7 @@ def with_table(page, lines):
 
 def update(top, build):
     """Rewrites the page."""
-    path = os.path.join(top, "docs", "user", "hardware.md")
+    path = os.path.join(top, "docs", "user", "hardware", "facts.md")
     with open(path, encoding="utf-8") as file:
         page = file.read()
     if BEGIN not in page or END not in page:
