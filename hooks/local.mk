@@ -66,4 +66,3 @@ noinst_PROGRAMS += hooks/list_rows
 hooks_list_rows_SOURCES = hooks/table/list_rows.c $(ROWS)
 TESTS += hooks/table/docs_hooks.sh
 dist_check_SCRIPTS += hooks/table/docs_hooks.sh
-EXTRA_DIST += scripts/gen-docs

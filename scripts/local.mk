@@ -1,9 +1,9 @@
 # scripts: what people and continuous integration run; nothing is installed from here
-EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/fetch scripts/lib.sh scripts/results.sh scripts/test scripts/quickstart scripts/fuzz \
-	scripts/dist-time scripts/reproducible scripts/bench scripts/browser scripts/schedules scripts/check-format scripts/coverage
+EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/fetch scripts/lib.sh scripts/test scripts/quickstart scripts/fuzz \
+	scripts/dist-time scripts/reproducible scripts/bench scripts/test-browser scripts/schedules scripts/check scripts/checks/format scripts/coverage \
+	scripts/generate
 
-ms_checks = scripts/check-headers scripts/check-layers scripts/check-text scripts/check-docs scripts/check-scripts scripts/check-vendor-calls scripts/check-memory-order
-# Longer than the others: a minute and a half of processor time, when nothing was kept.
-ms_checks += scripts/check-c
+ms_checks = scripts/checks/headers scripts/checks/layers scripts/checks/text scripts/checks/docs scripts/checks/scripts scripts/checks/vendor-calls \
+	scripts/checks/memory-order scripts/checks/cppcheck
 dist_check_SCRIPTS += $(ms_checks)
 TESTS += $(ms_checks)

@@ -17,7 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_SANITIZE='$(MS_SANITIZE)'; export TEST_SANITIZE; \
 	TEST_CUDA_HOME='$(CUDA_HOME)'; export TEST_CUDA_HOME;
 
-EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/tap.sh tests/helpers/valid tests/clock.h tests/program.h tests/tap.h
+EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/results.sh tests/helpers/tap.sh tests/helpers/valid tests/clock.h tests/program.h tests/tap.h
 
 include tests/unit/local.mk
 include tests/stack/local.mk
@@ -75,7 +75,7 @@ dist_check_SCRIPTS += tests/helpers/harness.sh
 # more than three seconds of processor time, or whose programs take long to compile (docs/internals/testing.md); what is new is quick until it is not.
 ms_long_rooms = acl balance bench captures clients faults findings fuzz gpu hazards hip html ipc limbo lookups merge nccl nohang phases python \
 	schedules stream systems thirdparty traps
-ms_long = $(ms_long_rooms:%=tests/%/%) scripts/check-headers scripts/check-c tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \
+ms_long = $(ms_long_rooms:%=tests/%/%) scripts/checks/headers scripts/checks/cppcheck tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \
 	tests/hooks/differential.% tests/hooks/neighbours.% tests/hooks/threads.% tests/pool/test_streams tests/pool/test_vmm_long \
 	tests/programs/questions.% tests/programs/screens.% tests/containers/%
 # What quick tests use of other rooms.

@@ -109,7 +109,7 @@ static void print_markdown(void)
 {
     puts("# What is intercepted\n\n"
          "<!-- Made by hooks/list_rows --markdown from hooks/table/*.def; "
-         "`scripts/gen-docs` writes it anew. -->\n\n"
+         "`scripts/generate docs` writes it anew. -->\n\n"
          "Every function of the vendors' interfaces that allocates, frees, maps, unmaps, imports, exports,\n"
          "registers or reports memory, or ends the life of what does. *Served*: answered from memshim's "
          "pool.\n"

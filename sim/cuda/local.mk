@@ -34,7 +34,6 @@ libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
 libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED) \
 	-Wl,--whole-archive libsimrooms.a -Wl,--no-whole-archive
-EXTRA_DIST += scripts/gen-lookup
 EXTRA_libcuda_so_1_DEPENDENCIES = libsimrooms.a
 
 noinst_LIBRARIES += libsimrooms.a libsimfront.a

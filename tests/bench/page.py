@@ -64,7 +64,7 @@ def bench_html(options):
         page, ((peak_s, peak_mib), (html_s, html_mib)) = make(os.path.join(options.build, "memshim"), place)
         done = subprocess.run([PYTHON, "-B", os.path.abspath(__file__), page], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"no browser (scripts/browser installs one): {done.stderr.strip().splitlines()[-1:]}")
+            sys.exit(f"no browser (scripts/test-browser installs one): {done.stderr.strip().splitlines()[-1:]}")
         told = json.loads(done.stdout)
         return [{"allocator": "memshim", "sites": SITES, "page_bytes": os.path.getsize(page), "cpu_s": round(html_s, 2), "cpu_over_peak": round(html_s / peak_s, 2), "mib": round(html_mib),
                  "mib_over_peak": round(html_mib / peak_mib, 2), "ready_ms": round(told["ready_ms"]), "view": view, "draw_ms": round(drawn, 1),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# memshim html: what is in the page, read by its documented format; scripts/browser looks at it in a browser
+# memshim html: what is in the page, read by its documented format; scripts/test-browser looks at it in a browser
 load "$TEST_HELPERS/common.bash"
 load helpers
 

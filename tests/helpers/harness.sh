@@ -43,7 +43,7 @@ for plan in steady:p shaky:fppp broken:ffff worse:fppf gone:fpp; do
     echo "${plan#*:}" >"$build/tests/${plan%:*}.plan"
 done
 (
-    . "$top_srcdir/scripts/results.sh"
+    . "$top_srcdir/tests/helpers/results.sh"
     tests=$(cd "$build" && echo tests/*.plan | sed 's/\.plan//g')
     run_tests "$tests" 1
     for t in $tests; do results_of "$t"; done >"$build/results"

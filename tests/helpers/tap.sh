@@ -8,10 +8,15 @@ plan() { echo "1..$1"; }
 # Instead, at the end: as many as there were.
 plan_said() { plan "$n"; }
 
-# check NAME STATUS: one fact.
+# check NAME STATUS [FILE]: one fact; where it does not hold, FILE is shown.
 check() {
     n=$((n + 1))
-    if [ "$2" -eq 0 ]; then echo "ok $n - $1"; else echo "not ok $n - $1"; fi
+    if [ "$2" -eq 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        [ -z "${3-}" ] || head -n 40 "$3" | sed 's/^/# /'
+    fi
 }
 
 # skip NAME REASON: a fact that cannot be looked at here.

@@ -1,7 +1,7 @@
 """The page of `memshim html` in a real Chromium, headless, with no network: every view, search, click, keyboard, theme and print;
 no console message; and the figures that are read back out of the running page against those of the report.
 
-Usage: browser.py BUILD DIRECTORY [SCREENSHOTS|--quick]      run by scripts/browser, and quickly by tests/html/quick.sh; prints TAP
+Usage: browser.py BUILD DIRECTORY [SCREENSHOTS|--quick]      run by scripts/test-browser, and quickly by tests/html/quick.sh; prints TAP
 """
 
 import base64

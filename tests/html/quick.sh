@@ -1,6 +1,6 @@
 #!/bin/sh
 # The page of `memshim html` in a real Chromium, where one is installed: each view drawn, clicks, its figures. All of it, on more reports,
-# and what installs a Chromium: scripts/browser.
+# and what installs a Chromium: scripts/test-browser.
 . "$TEST_HELPERS/tap.sh"
 
 [ -z "$TEST_SANITIZE" ] || skip_all "sanitizers watch"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """memshim merge: 64 made-up ranks of a pipeline, one of which has a leak of its own. It is named with its line, nobody else is; figures are those that are worked out
-here; any grouping gives the same bytes (TEST_GROUPINGS of them); what is damaged is refused. 100,000 ranks: scripts/merge-many."""
+here; any grouping gives the same bytes (TEST_GROUPINGS of them); what is damaged is refused. 100,000 ranks: scripts/test-merge many."""
 import json
 import os
 import random

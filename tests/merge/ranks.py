@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Real ranks under Open MPI's mpirun, on the simulated GPU (mpi_rank.c), one with a leak of its own: named with its rank and line by the tree of files, which gives the
-same bytes in any grouping, and by memshim-merge-mpi. TEST_RANKS=64 TEST_GROUPINGS=50 is scripts/merge-ranks."""
+same bytes in any grouping, and by memshim-merge-mpi. TEST_RANKS=64 TEST_GROUPINGS=50 is scripts/test-merge ranks."""
 import glob
 import json
 import os

@@ -88,7 +88,7 @@ def check(path):
     with open(os.path.join(TOP, "tests", "html", "browser.py"), encoding="utf-8") as file:
         shots = file.read()
     fact(all(os.path.exists(os.path.join(os.path.dirname(path), picture)) and '"%s"' % os.path.basename(picture)[5:-4] in shots for picture in pictures),
-         name + ": its pictures are there, and made by scripts/browser", pictures)
+         name + ": its pictures are there, and made by scripts/test-browser", pictures)
 
 
 plan(3 * len(ENDS))

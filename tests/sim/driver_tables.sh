@@ -57,7 +57,7 @@ else
     skipped "the list is that of the vendor's library"
 fi
 if [ -n "$TEST_CUDA_HOME" ] && [ -f "$TEST_CUDA_HOME/include/cudaTypedefs.h" ]; then
-    "$top_srcdir/scripts/gen-lookup" "$TEST_CUDA_HOME/include" "$TEST_TMP/listed" | diff "$tables/exports.def" -
+    "$top_srcdir/scripts/generate" lookup "$TEST_CUDA_HOME/include" "$TEST_TMP/listed" | diff "$tables/exports.def" -
     result $? "the lookup table is that of the vendor's typedefs"
 else
     skipped "the lookup table is that of the vendor's typedefs"

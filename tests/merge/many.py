@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Merges the reports of very many ranks, and says how long that took and how much memory.
 
-Usage: scripts/merge-many [RANKS]
+Usage: many.py RANKS     run by scripts/test-merge
 
-Writes RANKS (100,000 if not given) made-up reports into a directory of its own below TMPDIR, one of them with a leak of its own, merges them on two processors, and
+Writes RANKS made-up reports into a directory of its own below TMPDIR, one of them with a leak of its own, merges them on two processors, and
 looks whether that one is named. Ends with 1 if it is not, after 60 seconds, or with more than 1 GiB in all processes together. Needs `build/memshim` (or
 BUILD_DIR), and about 5 KB for each rank.
 """
@@ -16,9 +16,8 @@ import tempfile
 import threading
 import time
 
-TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(TOP, "tests", "merge"))
 import made  # noqa: E402
 
 SECONDS, BYTES = 60, 1 << 30
@@ -51,10 +50,7 @@ def watch(process, most):
 
 def main():
     """See above."""
-    if len(sys.argv) > 2 or (len(sys.argv) == 2 and not sys.argv[1].isdigit()):
-        print(__doc__.split("\n\n")[1])
-        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
-    ranks = int(sys.argv[1]) if len(sys.argv) == 2 else 100000
+    ranks = int(sys.argv[1])
     memshim = os.path.join(os.path.abspath(os.environ.get("BUILD_DIR", os.path.join(TOP, "build"))), "memshim")
     with tempfile.TemporaryDirectory(prefix="memshim-many.") as place:
         paths = [os.path.join(place, "%d.json" % rank) for rank in range(ranks)]
