@@ -1,4 +1,4 @@
-"""scripts/bench html: what the page of a large report takes: to make, to draw, to move about in. docs/internals/bench.md has the table."""
+"""scripts/bench html: what the page of a large report takes: to make, to draw, to move about in. docs/internals/bench.md says what is measured."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""scripts/bench schedules: how many schedules, and steps of theirs, tests/schedules makes in a second. docs/internals/bench.md has the figures."""
+"""scripts/bench schedules: how many schedules, and steps of theirs, tests/schedules makes in a second. docs/internals/bench.md says how to read it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""scripts/bench small: what ten small programs take of the device beside what they asked for. docs/internals/bench.md has the table."""
+"""scripts/bench small: what ten small programs take of the device beside what they asked for. docs/internals/bench.md says what is measured."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""scripts/bench together: what threads that allocate at the same time take of the device. docs/internals/bench.md has the table."""
+"""scripts/bench together: what threads that allocate at the same time take of the device. docs/internals/bench.md says what is measured."""
 
 import os
 import subprocess
