@@ -7,13 +7,11 @@ POOL_SOURCES = src/pool/api/pool.h src/pool/api/internal.h src/pool/api/start.c 
 	src/pool/fence/pending.c src/pool/blocks/fallback.c src/pool/blocks/grow.c src/pool/policy/keep.c \
 	src/pool/policy/idle_trim.c src/pool/stream/driver_frees.h src/pool/stream/driver_frees.c \
 	src/pool/mapped/mapped.h src/pool/mapped/mapped.c src/pool/mapped/mapped_pages.c \
-	src/pool/mapped/mapped_calls.c src/pool/mapped/mapped_segments.c src/pool/mapped/mapped_peers.c \
-	src/pool/external/external.h src/pool/external/external.c src/pool/api/pins.c src/pool/api/poison.c \
+	src/pool/mapped/mapped_calls.c src/pool/external/external.h src/pool/external/external.c src/pool/api/pins.c src/pool/api/poison.c \
 	src/pool/api/figures.h src/pool/api/figures.c src/pool/api/walk.c src/pool/api/stop.c \
 	src/pool/stream/stream.h src/pool/stream/stream_arena.h src/pool/stream/stream.c \
-	src/pool/stream/mempool.c src/pool/stream/stream_arena.c src/pool/stream/arena_figures.c \
-	src/pool/stream/cross_free.c src/pool/stream/arena_wait.c src/pool/stream/arena_give.c \
-	src/pool/stream/arena_move.c src/pool/stream/arena_grow.c src/pool/stream/arena_idle.c
+	src/pool/stream/mempool.c src/pool/stream/stream_arena.c src/pool/stream/arena_source.c \
+	src/pool/stream/arena_share.c src/pool/stream/cross_free.c
 POOL_SOURCES += src/pool/policy/params.def src/pool/policy/params.h src/pool/policy/params.c
 POOL_SOURCES += src/pool/clock/captures.h src/pool/clock/captures.c src/pool/clock/epochs.h \
 	src/pool/clock/fence_timeline.h src/pool/clock/fence_timeline.c src/pool/api/captured.c \

@@ -1,7 +1,7 @@
 /* grow.c - how much is asked of the vendor for a request that nothing in its heap answers.
  *
  * Chunks are larger the more is carved already; what is too much goes back before (keep.c). Stream arenas ask
- * by rules of their own (arena_grow.c). No lock is held where the vendor is called. */
+ * by rules of their own (arena_source.c). No lock is held where the vendor is called. */
 #include "config.h"
 
 #include <stdio.h>

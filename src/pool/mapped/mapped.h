@@ -49,7 +49,7 @@ struct ms_backing {
     uint64_t moved_pages;
     uint8_t peers[MS_DEVICES_MAX]; /* contexts of each other device that were given access */
     uint32_t peers_version;
-    /* See mapped_segments.c. */
+    /* The stretches that the observer was told of. */
     struct ms_byte_range *told;
     uint32_t told_count, told_room, told_order;
     bool telling, changed;
@@ -175,9 +175,5 @@ void ms_map_retire(struct ms_heap *heap);
 /** Lets the devices that have access reach [address, address + bytes). Needs no heap's lock; false with the
  * vendor's status. */
 bool ms_map_access(const struct ms_heap *heap, uint64_t address, uint64_t bytes, int *status_p);
-
-/* mapped_segments.c: no lock held. */
-/** Tells the observer what has changed since it was told last. */
-void ms_backing_tell(struct ms_heap *heap);
 
 #endif

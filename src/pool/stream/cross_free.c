@@ -7,7 +7,7 @@
  * waits until there can be one: then an event over the whole context does. Lock: the streams'. Nothing here
  * waits for the device.
  *
- * Where frees are marked (arena_wait.c) each larger one is a batch of its own, with an exact mark, and a
+ * Where frees are marked (arena_share.c) each larger one is a batch of its own, with an exact mark, and a
  * stream that may be made to wait for it on the device has the block before it is over. */
 #include "config.h"
 

@@ -1,14 +1,150 @@
-/* stream_arena.c - a pool's memory for one stream: how it is made, whose it becomes, and the vendor's calls
- * for it.
+/* stream_arena.c - a pool's memory for one stream: how it is made, whose it becomes, requests and frees, and
+ * what is told of it.
  *
  * A stream arena is a heap whose fence is always open: what its stream has freed, its stream may have. Stream
  * arenas outlive streams: one whose stream has ended, and whose work is over, is taken up by the next stream
- * that asks its pool, or gives what is vacant to the others. Lock: the streams'. */
+ * that asks its pool, or gives what is vacant to the others. One whose pool was destroyed may be another
+ * pool's later. Its heap counts on, and so that heaps add up to their device; the stream arena keeps what was
+ * counted before, and each device the sum of that. Lock: the streams'. */
 #include "config.h"
 
 #include "base/arena.h"
 #include "pool/stream/stream_arena.h"
-#include "pool/stream/driver_frees.h"
+
+/* --- figures -------------------------------------------------------------------------------------------- */
+
+static _Atomic uint64_t former[MS_DEVICES_MAX][MS_STREAM_ARENA_COUNTS];
+
+static uint64_t read_of(const _Atomic uint64_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* Of the whole life of the stream arena. */
+static void arena_figures_count(const struct ms_stream_arena *arena, const struct ms_pool_figures *figures,
+                                uint64_t *counts)
+{
+    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+        counts[MS_STREAM_ARENA_HITS + tier] = figures->hits[tier];
+    counts[MS_STREAM_ARENA_MISSES] = figures->misses;
+    counts[MS_STREAM_ARENA_PENDING_WAITS] = figures->limbo_waits;
+    counts[MS_STREAM_ARENA_TRIMS] = figures->trims;
+    counts[MS_STREAM_ARENA_CROSSED] = read_of(&arena->crossed);
+    counts[MS_STREAM_ARENA_STOLEN] = read_of(&arena->stolen);
+    counts[MS_STREAM_ARENA_WAITED] = read_of(&arena->waited);
+}
+
+static void arena_figures_set(struct ms_stream_figures *f, const uint64_t *counts)
+{
+    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
+        f->figures.hits[tier] = counts[MS_STREAM_ARENA_HITS + tier];
+    f->figures.misses = counts[MS_STREAM_ARENA_MISSES];
+    f->figures.limbo_waits = counts[MS_STREAM_ARENA_PENDING_WAITS];
+    f->figures.trims = counts[MS_STREAM_ARENA_TRIMS];
+    f->crossed = counts[MS_STREAM_ARENA_CROSSED];
+    f->stolen = counts[MS_STREAM_ARENA_STOLEN];
+    f->waited = counts[MS_STREAM_ARENA_WAITED];
+}
+
+/* The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock held.
+ */
+static void retire_figures(struct ms_stream_arena *arena)
+{
+    struct ms_pool_figures figures;
+    uint64_t counts[MS_STREAM_ARENA_COUNTS];
+    const struct ms_mempool *pool = arena->pool;
+    ms_figures_of_heap(arena->heap, &figures);
+    arena_figures_count(arena, &figures, counts);
+    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
+        uint64_t before = atomic_exchange_explicit(&arena->before[i], counts[i], memory_order_relaxed);
+        atomic_fetch_add_explicit(&former[pool->device][i], counts[i] - before, memory_order_relaxed);
+    }
+    atomic_store_explicit(&arena->grown_beside, 0, memory_order_relaxed);
+    atomic_store_explicit(&arena->hoarded, 0, memory_order_relaxed);
+}
+
+static void figures_of(struct ms_stream_arena *arena, const struct ms_mempool *pool,
+                       struct ms_stream_figures *f)
+{
+    uint64_t counts[MS_STREAM_ARENA_COUNTS];
+    *f = (struct ms_stream_figures){.pool = pool->number,
+                                    .stream = arena->latest,
+                                    .device = pool->device,
+                                    .by_program = pool->by_program,
+                                    .ended = !atomic_load_explicit(&arena->stream, memory_order_acquire),
+                                    .away_bytes = read_of(&arena->heap->away_bytes),
+                                    .hoarded_bytes = read_of(&arena->hoarded)};
+    ms_figures_of_heap(arena->heap, &f->figures);
+    arena_figures_count(arena, &f->figures, counts);
+    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
+        uint64_t before = read_of(&arena->before[i]);
+        counts[i] = counts[i] > before ? counts[i] - before : 0;
+    }
+    arena_figures_set(f, counts);
+}
+
+/* False if there are none. */
+static bool former_of(int device, struct ms_stream_figures *f)
+{
+    uint64_t counts[MS_STREAM_ARENA_COUNTS], any = 0;
+    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++)
+        any |= counts[i] = read_of(&former[device][i]);
+    *f = (struct ms_stream_figures){.pool = MS_FORMER_POOLS + (uint64_t)device,
+                                    .device = device,
+                                    .by_program = true,
+                                    .ended = true,
+                                    .former = true};
+    arena_figures_set(f, counts);
+    return any != 0;
+}
+
+void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures))
+{
+    struct ms_stream_figures f;
+    struct ms_mempool *pool;
+    uint32_t number = 0;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (former_of(device, &f))
+            tell(number++, &f);
+    }
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+        for (; arena; arena = arena->next_of_pool) {
+            figures_of(arena, pool, &f);
+            tell(number++, &f);
+        }
+    }
+}
+
+uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_p)
+{
+    struct ms_pool_figures figures;
+    struct ms_mempool *pool;
+    uint64_t bytes = 0;
+    *cached_p = 0;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+        for (; arena && pool->device == device; arena = arena->next_of_pool) {
+            if (arena->latest == stream)
+                continue;
+            ms_figures_of_heap(arena->heap, &figures);
+            bytes += figures.parts.cached + figures.parts.stranded;
+            *cached_p += figures.parts.cached;
+        }
+    }
+    return bytes;
+}
+
+static void flow_figures_reset(void)
+{
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++)
+            atomic_store_explicit(&former[device][i], 0, memory_order_relaxed);
+    }
+}
+MS_AT_FORK(MS_FORK_POOL, flow_figures_reset);
+
+/* --- whose it is ---------------------------------------------------------------------------------------- */
 
 static bool is_empty(struct ms_stream_arena *arena)
 {
@@ -77,7 +213,7 @@ static struct ms_stream_arena *stream_arena_make(struct ms_mempool *pool)
 {
     struct ms_stream_arena *arena = recycled(pool);
     if (arena)
-        ms_stream_arena_retire_figures(arena);
+        retire_figures(arena);
     if (!arena && (arena = ms_arena_alloc(sizeof(*arena))) != NULL) {
         arena->heap = ms_heap_for_stream_arena(pool->gpu, pool->device, arena);
         if (!arena->heap)
@@ -141,138 +277,7 @@ void ms_stream_arena_detach_all(struct ms_stream *stream, bool over)
     }
 }
 
-/* --- the vendor ---------------------------------------------------------------------------------------- */
-
-static int stream_arena_ask(const struct ms_stream_arena *arena, const struct ms_stream *stream,
-                            uint64_t bytes, CUdeviceptr *p)
-{
-    const struct ms_mempool *pool = arena->pool;
-    struct ms_context_scope visit;
-    CUmemoryPool handle = (CUmemoryPool)(uintptr_t)atomic_load_explicit(&pool->handle, memory_order_acquire);
-    if (!handle)
-        return CUDA_ERROR_INVALID_VALUE;
-    ms_context_scope_begin(&visit, pool->gpu,
-                           atomic_load_explicit(&stream->time.context, memory_order_relaxed));
-    int status = (int)pool->gpu->mem_alloc_from_pool_async(p, bytes, handle, ms_stream_handle(stream));
-    ms_context_scope_end(&visit);
-    return status;
-}
-
-/* Memory that was given back to make room for more leaves the device: else the driver's pool would hold both.
- * Memory that the program wants kept, beside what it never had, stays; what is not the driver's yet is let go
- * of the next time. */
-static void stream_arena_let_go(struct ms_mempool *pool)
-{
-    uint64_t keep = atomic_load_explicit(&pool->threshold, memory_order_relaxed);
-    if (!atomic_load_explicit(&pool->freed, memory_order_relaxed))
-        return;
-    ms_driver_frees_settle(pool->device);
-    uint64_t freed = ms_driver_frees_pending(pool->device)
-                         ? atomic_load_explicit(&pool->freed, memory_order_relaxed)
-                         : atomic_exchange_explicit(&pool->freed, 0, memory_order_relaxed);
-    uint64_t reserved = keep ? ms_mempool_reserved(pool) : 0;
-    if (reserved > freed && keep > reserved - freed)
-        keep = reserved - freed;
-    ms_mempool_trim_to(pool, keep);
-}
-
-/* Lock held, the stream reachable and its context current. */
-static int free_on(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
-                   uint64_t bytes)
-{
-    int status = (int)gpu->mem_free_async(address, ms_stream_handle(stream));
-    if (status == CUDA_SUCCESS)
-        ms_driver_frees_note(stream, device, bytes);
-    return status;
-}
-
-/* Memory that the stream was given just now goes back in its order. */
-static void free_in_order(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
-                          uint64_t bytes)
-{
-    struct ms_context_scope visit;
-    ms_lock(&ms_streams_lock);
-    ms_context_scope_begin(&visit, gpu, atomic_load_explicit(&stream->time.context, memory_order_relaxed));
-    free_on(gpu, stream, device, address, bytes);
-    ms_context_scope_end(&visit);
-    ms_unlock(&ms_streams_lock);
-}
-
-static void note_held(struct ms_mempool *pool, uint64_t bytes)
-{
-    ms_raise(&pool->held_peak, atomic_fetch_add_explicit(&pool->held, bytes, memory_order_relaxed) + bytes);
-}
-
-/* The page map wants whole pages: where the driver begins elsewhere, one more is asked for. */
-static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *given_p)
-{
-    struct ms_stream_arena *arena = heap->arena;
-    struct ms_mempool *pool = arena->pool;
-    struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_acquire);
-    CUdeviceptr p = 0;
-    if (!stream)
-        return CUDA_ERROR_INVALID_HANDLE;
-    stream_arena_let_go(pool);
-    bool padded = pool->padded; /* another thread may find that out meanwhile */
-    int status = stream_arena_ask(arena, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
-    if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
-        free_in_order(pool->gpu, stream, pool->device, p, bytes);
-        pool->padded = true;
-        padded = true;
-        status = stream_arena_ask(arena, stream, bytes + MS_PAGE_BYTES, &p);
-    }
-    if (status != CUDA_SUCCESS)
-        return status;
-    *given_p = (struct ms_given){ms_round_up(p, MS_PAGE_BYTES), .base = p,
-                                 .base_bytes = bytes + (padded ? MS_PAGE_BYTES : 0)};
-    note_held(pool, given_p->base_bytes);
-    ms_wait_note_growth(arena, given_p->address, bytes);
-    ms_wait_weigh(arena);
-    return CUDA_SUCCESS;
-}
-
-/* In the order of its own stream, which nobody waits for; or at once, where whoever gives back has seen that
- * nothing is under way. What can go neither way now is "not ready". */
-static int pool_give(struct ms_heap *heap, const struct ms_segment *segment)
-{
-    uint64_t bytes = segment->base_bytes;
-    struct ms_stream_arena *arena = heap->arena;
-    const struct ms_gpu *gpu = arena->pool->gpu;
-    struct ms_context_scope visit;
-    int status = CUDA_ERROR_NOT_READY;
-    ms_lock(&ms_streams_lock);
-    struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
-    bool reachable = stream && ms_stream_reachable(stream), idle = arena->idle || (!stream && arena->over);
-    ms_context_scope_begin(&visit, gpu,
-                           stream ? atomic_load_explicit(&stream->time.context, memory_order_relaxed) : 0);
-    if (reachable)
-        status = free_on(gpu, stream, arena->pool->device, segment->base, bytes);
-    ms_unlock(&ms_streams_lock);
-    if (!reachable && idle)
-        status = (int)gpu->mem_free(segment->base);
-    ms_context_scope_end(&visit);
-    if (status == CUDA_SUCCESS) {
-        atomic_fetch_sub_explicit(&arena->pool->held, bytes, memory_order_relaxed);
-        atomic_fetch_add_explicit(&arena->pool->freed, bytes, memory_order_relaxed);
-    }
-    return status;
-}
-
-static bool pool_is_quiet(struct ms_heap *heap, uint64_t ns)
-{
-    (void)ns;
-    const struct ms_stream_arena *arena = heap->arena;
-    ms_lock(&ms_streams_lock);
-    const struct ms_stream *stream = atomic_load_explicit(&arena->stream, memory_order_relaxed);
-    bool may = stream ? ms_stream_reachable(stream) : arena->over;
-    ms_unlock(&ms_streams_lock);
-    return may;
-}
-
-const struct ms_source ms_source_pool = {
-    .take = pool_take, .give = pool_give, .is_quiet = pool_is_quiet, .packed = true};
-
-/* --- figures ------------------------------------------------------------------------------------------- */
+/* --- requests and frees -------------------------------------------------------------------------------- */
 
 /* Drivers count what was asked for, not what it is rounded up to (docs/user/hardware.md). */
 static void count_alloc(struct ms_mempool *pool, uint64_t bytes)
@@ -287,8 +292,6 @@ void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requeste
     if (MS_UNLIKELY(!atomic_load_explicit(&pool->handle, memory_order_relaxed)))
         ms_stream_arena_give_back(pool, UINT64_MAX);
 }
-
-/* --- requests and frees -------------------------------------------------------------------------------- */
 
 static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint64_t handle)
 {

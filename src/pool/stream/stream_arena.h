@@ -1,5 +1,5 @@
 /* stream_arena.h - what the files behind stream.h share: stream.c, mempool.c, stream_arena.c,
- * arena_figures.c, cross_free.c, arena_wait.c, arena_give.c.
+ * arena_source.c, arena_share.c, cross_free.c.
  *
  * Floor 2, for src/pool/ alone. One lock over streams, pools, and what waits for events (`ms_streams_lock`).
  * It is held across calls of the vendor's that record or ask an event, or free in stream order, none of which
@@ -56,14 +56,14 @@ struct ms_mempool {
     _Atomic bool opportunistic, internal; /* the pool's own rules of reuse */
     _Atomic bool bounded;                 /* it has a maxSize */
     _Atomic bool is_devices;              /* its memory is a device's own: not the host's, nor managed */
-    _Atomic bool marked;                  /* see arena_wait.c; never taken back */
+    _Atomic bool marked;                  /* see arena_share.c; never taken back */
     _Atomic uint64_t threshold;
     _Atomic uint64_t used, used_high;
     _Atomic uint64_t freed;  /* given back to it, and perhaps not by it */
     _Atomic uint64_t held;   /* bytes of segments */
     _Atomic uint64_t number; /* of all that there ever were */
     struct ms_stream_arena *_Atomic arenas;
-    /* arena_grow.c: what is known of how the driver takes memory for it. */
+    /* arena_source.c: what is known of how the driver takes memory for it. */
     _Atomic bool tried;
     _Atomic uint64_t unit;               /* what it takes for little; 0: not known, or no more than a page */
     _Atomic uint64_t held_peak, churned; /* churned: given back to be asked for again */
@@ -78,7 +78,7 @@ struct ms_stream_arena {
     _Atomic uint64_t latest;          /* the identity of the stream that had it last */
     _Atomic uint64_t crossed, stolen; /* frees on other streams; blocks of other stream arenas */
     _Atomic uint64_t waited;          /* blocks that its stream waits for on the device */
-    /* arena_idle.c: what other streams were given anew while as much lay idle here, and the most of it that
+    /* arena_source.c: what other streams were given anew while as much lay idle here, and the most of it that
      * lay here at one of those times */
     _Atomic uint64_t grown_beside, hoarded;
     _Atomic uint64_t before[MS_STREAM_ARENA_COUNTS]; /* what all that was when it became this pool's */
@@ -106,11 +106,6 @@ struct ms_cross_batch {
     uint32_t count;
     struct ms_slot *items[MS_CROSS_BATCH_ITEMS];
 };
-
-/* arena_idle.c */
-/** Another growth of this stream arena's, for a block of so many bytes: what of that lay idle with other
- * streams of its pool. With no lock held. */
-void ms_stream_arena_note_idle_held(const struct ms_stream_arena *asking, uint64_t bytes);
 
 /* stream.c */
 extern struct ms_lock ms_streams_lock;
@@ -162,11 +157,6 @@ void ms_stream_arena_detach_all(struct ms_stream *stream, bool over);
 /** A block went, by whatever way; without a lock. */
 void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requested);
 
-/* arena_figures.c */
-/** The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock
- * held. */
-void ms_stream_arena_retire_figures(struct ms_stream_arena *arena);
-
 /* cross_free.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */
 void ms_cross_free_later(struct ms_stream *stream, const struct ms_pool_block *block);
@@ -185,21 +175,24 @@ bool ms_cross_free_pending(void);
  * Takes the lock. */
 bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena);
 
-/* arena_grow.c: no lock held. */
-/** A block of memory that the driver's pool gives; NULL with its status. */
-struct ms_slot *ms_stream_arena_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
-/** The bytes that the driver's pool has of the device, and those of them that it counts as used; false if it
- * does not say. */
-bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p);
-/** The bytes that the driver's pool has of the device; 0 if it does not say. */
-uint64_t ms_mempool_reserved(const struct ms_mempool *pool);
-
 /** A block of up to `most` bytes for the request that waits for an event: what the stream arena's own stream
  * freed; or what others did, and the stream is made to wait. NULL if there is none. Without the lock. */
 struct ms_slot *ms_cross_free_take(struct ms_stream_arena *arena, const struct ms_request *request,
                                    uint64_t most, bool of_others);
 
-/* arena_wait.c: lock held, but where it says otherwise. */
+/* arena_source.c: no lock held, but where it says otherwise. */
+/** A block of memory that the driver's pool gives; NULL with its status. */
+struct ms_slot *ms_stream_arena_grow(struct ms_heap *heap, const struct ms_request *request, int *status_p);
+/** The bytes that the driver's pool has of the device, and those of them that it counts as used; false if it
+ * does not say. */
+bool ms_mempool_figures(const struct ms_mempool *pool, uint64_t *reserved_p, uint64_t *used_p);
+/** True if nothing is under way in the stream arena's memory: by an event, or because nobody has it. The
+ * streams' lock held. */
+bool ms_stream_arena_is_idle(struct ms_stream_arena *arena);
+/** Gives back what is vacant in the stream arenas of a pool, up to `bytes` or a little more. */
+uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes);
+
+/* arena_share.c: lock held, but where it says otherwise. */
 /** The device may be getting short: from now on others may wait for frees. Without the lock. */
 void ms_wait_weigh(struct ms_stream_arena *arena);
 /** The stream arena has a stream, the work of the one before being over. */
@@ -216,17 +209,9 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_fence_timeline *time, uin
  * Without the lock. */
 struct ms_slot *ms_wait_take(struct ms_stream_arena *arena, const struct ms_request *request);
 
-/* arena_move.c */
 /** Memory that is vacant in a stream arena, and will do for the request, is the other's from now on: false if
  * there is nothing, or something is under way there. No lock held. */
 bool ms_stream_arena_move(struct ms_stream_arena *from, struct ms_stream_arena *to,
                           const struct ms_request *request);
-
-/* arena_give.c */
-/** True if nothing is under way in the stream arena's memory: by an event, or because nobody has it. The
- * streams' lock held. */
-bool ms_stream_arena_is_idle(struct ms_stream_arena *arena);
-/** Gives back what is vacant in the stream arenas of a pool, up to `bytes` or a little more. No lock held. */
-uint64_t ms_stream_arena_give_back(struct ms_mempool *pool, uint64_t bytes);
 
 #endif
