@@ -1,5 +1,5 @@
 # docs: pages for users and for who works on memshim; the manual pages are made by src/cli/local.mk
-EXTRA_DIST += docs/user docs/internals
+EXTRA_DIST += docs/README.md docs/user docs/internals
 
 # The pictures of architecture.md, by Debian's graphviz. They are kept, with the sum of their source, which scripts/checks/docs compares.
 flows:
