@@ -5,7 +5,7 @@ ROWS = hooks/table/families.def hooks/table/rows.def hooks/table/twins.h hooks/t
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.c hooks/table/cuda_status.c \
 	hooks/observe/no_memory.h hooks/observe/no_memory.c hooks/table/cuda_runtime.c hooks/table/nccl.c \
 	hooks/table/cupti.c hooks/table/hip.c hooks/table/acl.c hooks/table/rows.c hooks/lookup/resolve.h \
-	hooks/lookup/libraries.c hooks/lookup/bind.c hooks/lookup/wrapper_slots.c hooks/lookup/resolve.c \
+	hooks/lookup/libraries.c hooks/lookup/bind.c hooks/lookup/resolve.c \
 	hooks/follow/buffers.h hooks/follow/buffers.c hooks/follow/buffer_holds.c \
 	hooks/follow/communicators.h hooks/follow/communicators.c hooks/serve/serve.h hooks/serve/serve.c \
 	hooks/serve/serve_context.c hooks/serve/serve_policy.c hooks/serve/serve_call.h \

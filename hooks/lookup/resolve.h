@@ -1,7 +1,7 @@
 /* resolve.h - from a name, a pointer or a caller to the real function, and from there to our wrapper.
  *
  * libraries.c knows which vendor libraries are loaded, bind.c which of several a caller's functions are in,
- * wrapper_slots.c which wrapper stands for which real function, resolve.c answers dlsym and cuGetProcAddress.
+ * resolve.c which wrapper stands for which real function, and answers dlsym and cuGetProcAddress.
  * One lock (MS_RANK_RESOLVE) covers the tables; it is never held across a vendor call. */
 #ifndef MS_HOOKS_LOOKUP_RESOLVE_H
 #define MS_HOOKS_LOOKUP_RESOLVE_H
@@ -109,7 +109,7 @@ uintptr_t ms_loader_find(const struct ms_row_info *row, enum ms_version_node nod
 /** True if a vendor's library is loaded in any namespace. For the end of a process. */
 bool ms_loader_has_vendor(void);
 
-/* wrapper_slots.c */
+/* resolve.c */
 
 /** The wrapper of `row` that calls exactly `target->real`; NULL when all slots of the row are taken by
  * others. Lock held. */
@@ -124,8 +124,6 @@ static inline const struct ms_target *ms_wrapper_slot_target(enum ms_row row, un
 {
     return &ms_wrapper_slots[row][slot].target;
 }
-
-/* resolve.c */
 
 /** Returns what dlsym, or dlvsym where there is a version, answers for an owned name and a handle other than
  * RTLD_NEXT. */

@@ -29,7 +29,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/verbs/cmds.def src/cli/nearest.h src/cli/nea
 	src/cli/screens/summary_job.c src/cli/screens/summary_text.c src/cli/screens/summary_oom.c \
 	src/cli/run/child.h src/cli/run/child.c src/cli/run/displaced.h src/cli/run/displaced.c \
 	src/cli/run/rundir.h src/cli/run/rundir.c src/cli/run/preload.h src/cli/run/preload.c \
-	src/cli/run/see_through.h src/cli/run/see_through.c src/cli/run/see_through.def \
+	src/cli/run/see_through.h src/cli/run/see_through.c \
 	src/cli/run/run_reports.h src/cli/run/run_reports.c src/cli/doctor/elf_program.h \
 	src/cli/doctor/elf_program.c src/cli/doctor/closure.h src/cli/doctor/closure.c \
 	src/cli/doctor/doctor.h src/cli/doctor/doctor_machine.c src/cli/doctor/doctor_program.c \
@@ -58,7 +58,7 @@ CLI_SOURCES += src/cli/job/job.h src/cli/job/job.c src/cli/job/job_take.c src/cl
 	src/cli/job/job_text.c src/cli/job/merge_tree.c src/cli/job/merge.h src/cli/job/merge_files.c \
 	src/cli/run/host.h src/cli/run/host.c src/cli/verbs/cmd_merge.c
 CLI_SOURCES += src/cli/verbs/cmd_snapshot.c
-CLI_SOURCES += src/cli/screens/grown_sites.h src/cli/screens/grown_sites.c
+CLI_SOURCES += src/cli/array.h
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
 	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/verbs/cmd_top.c

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "report/text/text.h"
 #include "report/text/utf8.h"
 #include "report/text/display_width.h"
@@ -96,7 +96,7 @@ static int wrap_take(char byte)
         wrap.used = 0;
         fputc('\n', wrap.terminal);
     } else {
-        char *line = ms_grow(wrap.line, 1, wrap.used + 1, &wrap.room, 256);
+        char *line = ms_array_grow(wrap.line, 1, wrap.used + 1, &wrap.room, 256);
 
         if (!line)
             return -1;

@@ -27,7 +27,7 @@ struct ms_export_format {
 /* Ends with a row whose name is NULL. */
 extern const struct ms_export_format ms_export_formats[];
 
-const struct ms_export_format *ms_ipc_export_find(const char *name);
+const struct ms_export_format *ms_export_format_find(const char *name);
 
 #define MS_FORMAT(name, function, binary, takes_events, text)                                                \
     int function(FILE *out, const struct ms_export *job);

@@ -12,7 +12,7 @@ const struct ms_export_format ms_export_formats[] = {
     {NULL, NULL, false, false},
 };
 
-const struct ms_export_format *ms_ipc_export_find(const char *name)
+const struct ms_export_format *ms_export_format_find(const char *name)
 {
     const struct ms_export_format *format = ms_export_formats;
 

@@ -7,7 +7,7 @@ REPORT_JSON_SOURCES = src/report/write/contents.c src/report/write/json.h src/re
 	src/report/analyse/findings.def src/report/write/json_invalid_frees.c \
 	src/report/write/json_phases.c src/report/write/stacks.h src/report/write/stacks.c \
 	src/report/write/out.h src/report/write/out.c src/report/text/utf8.h
-REPORT_JSON_SOURCES += src/report/write/json_balance.c src/report/write/json_contexts.c \
+REPORT_JSON_SOURCES += src/report/write/json_balance.c \
 	src/report/write/json_oom.c src/report/write/json_uses.c src/report/analyse/replay.h \
 	src/report/analyse/replay.c
 REPORT_WRITER_SOURCES = src/report/write/report.h src/report/write/report.c

@@ -8,8 +8,8 @@ STACK_SOURCES = src/unwind/stack.h src/unwind/frame.h src/unwind/python/python.h
 STACK_SOURCES += src/unwind/python/python.c src/unwind/python/python_find.h src/unwind/python/python_find.c \
 	src/unwind/python/python_layout.h src/unwind/python/python_layout.c src/unwind/python/python_read.h \
 	src/unwind/python/python_read.c src/unwind/python/python_text.h src/unwind/python/python_text.c \
-	src/unwind/python/python_codes.h src/unwind/python/python_codes.c src/unwind/python/python_deaths.h \
-	src/unwind/python/python_deaths.c src/unwind/python/python_life.h src/unwind/python/python_life.c \
+	src/unwind/python/python_codes.h src/unwind/python/python_codes.c \
+	src/unwind/python/python_life.h src/unwind/python/python_life.c \
 	src/unwind/python/python_thread.h src/unwind/python/python_thread.c \
 	src/unwind/python/python_print.c src/unwind/python/python_same.c src/unwind/python/python_walk.c
 if HAVE_LIBUNWIND

@@ -17,7 +17,7 @@ setup() {
 
 # rows: framework, variable and value, one row a line, separated by bars.
 rows() {
-    sed -n 's/^MS_SEE_THROUGH("\([^"]*\)", "\([^"]*\)", "\([^"]*\)")$/\1|\2|\3/p' "$top_srcdir/src/cli/run/see_through.def"
+    sed -n 's/^    {"\([^"]*\)", "\([^"]*\)", "\([^"]*\)"},$/\1|\2|\3/p' "$top_srcdir/src/cli/run/see_through.c"
 }
 
 names() {

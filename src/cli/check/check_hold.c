@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/check/check.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "report/text/text.h"
 
 /* So many processes are named of those that break one rule. */
@@ -85,7 +85,8 @@ static int check_hold_add(const struct holding *holding, const struct ms_check_m
                                      .measure = *measure,
                                      .allowed = allowed_of(holding, measure),
                                      .more = more};
-    struct ms_check_result *rows = ms_grow(results->rows, sizeof(*rows), results->count, &results->room, 64);
+    struct ms_check_result *rows =
+        ms_array_grow(results->rows, sizeof(*rows), results->count, &results->room, 64);
     uint32_t name = ms_names_number(&results->names, measure->name);
 
     if (rows)

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "cli/check/check.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "report/analyse/leak_class.h"
 
 struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
                                               enum ms_check_of of, const char *name, json_int_t bytes)
 {
     struct ms_check_measure *rows =
-        ms_grow(measures->rows, sizeof(*rows), measures->count, &measures->room, 64);
+        ms_array_grow(measures->rows, sizeof(*rows), measures->count, &measures->room, 64);
     uint32_t number = ms_names_number(&measures->names, name);
 
     if (rows)

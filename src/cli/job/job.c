@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 
 const char *const ms_job_figures[MS_JOB_FIGURES] = {"peak_bytes",     "live_bytes", "leaked_bytes",
                                                     "reserved_bytes", "calls",      "growth_bytes"};
@@ -153,7 +153,7 @@ struct ms_job_rank *ms_job_add_rank(struct ms_job *job)
     struct ms_job_rank *ranks = NULL;
 
     if (job->rank_count < UINT32_MAX / 2) /* their numbers have 32 bits */
-        ranks = ms_grow(job->ranks, sizeof(*ranks), job->rank_count, &job->rank_room, 64);
+        ranks = ms_array_grow(job->ranks, sizeof(*ranks), job->rank_count, &job->rank_room, 64);
     if (!ranks)
         return NULL;
     job->ranks = ranks;
@@ -182,7 +182,7 @@ static int job_new_row(struct ms_job *job, enum ms_job_list_id id, const struct 
 {
     const struct ms_job_list_info *info = &ms_job_lists[id];
     struct ms_job_list *list = &job->lists[id];
-    struct ms_job_row *rows = ms_grow(list->rows, sizeof(*rows), list->count, &list->room, 64);
+    struct ms_job_row *rows = ms_array_grow(list->rows, sizeof(*rows), list->count, &list->room, 64);
     struct ms_job_row row = {.key = list->keys.texts[list->count],
                              .number = info->is_key ? words->number : 0,
                              .told_by = UINT32_MAX};

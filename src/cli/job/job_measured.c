@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "cli/job/job.h"
 
 /* The figures that a process had of an owner, or of a phase. */
@@ -30,7 +30,7 @@ static struct named *job_measured_named(struct gathering *gathering, const char 
         return &gathering->rows[number];
     rows = number == UINT32_MAX
                ? NULL
-               : ms_grow(gathering->rows, sizeof(*rows), gathering->count, &gathering->room, 16);
+               : ms_array_grow(gathering->rows, sizeof(*rows), gathering->count, &gathering->room, 16);
     if (!rows)
         return NULL;
     gathering->rows = rows;

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/job/job.h"
 #include "cli/load.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "report/analyse/contexts_others.h"
 #include "report/analyse/findings.h"
 #include "report/analyse/fold.h"
@@ -45,7 +45,8 @@ struct ms_job_row *ms_job_touch(struct ms_job_footprint_event *taking, enum ms_j
     row = &job->lists[list].rows[number];
     if (row->state_word == job->state_word)
         return row;
-    touched = ms_grow(taking->touched, sizeof(*touched), taking->touched_count, &taking->touched_room, 64);
+    touched =
+        ms_array_grow(taking->touched, sizeof(*touched), taking->touched_count, &taking->touched_room, 64);
     if (!touched)
         return NULL;
     taking->touched = touched;

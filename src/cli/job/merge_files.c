@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "cli/job/merge.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 
 int ms_merge_add(struct ms_merge_paths *paths, const char *path)
 {
-    char **rows = ms_grow(paths->rows, sizeof(*rows), paths->count, &paths->room, 256);
+    char **rows = ms_array_grow(paths->rows, sizeof(*rows), paths->count, &paths->room, 256);
 
     if (!rows)
         return -1;

@@ -19,7 +19,7 @@
 #include "base/files.h"
 #include "base/options/options.h"
 #include "cli/cli.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "record/file/path.h"
 #include "record/file/trace.h"
 #include "report/write/report.h"
@@ -392,7 +392,7 @@ static void ledgers_find(void *arg, const char *path)
 
     if (!open_of_run(completing, path, &ledger))
         return;
-    rows = ms_grow(completing->found, sizeof(*rows), completing->count, &completing->room, 16);
+    rows = ms_array_grow(completing->found, sizeof(*rows), completing->count, &completing->room, 16);
     copy = rows ? strdup(path) : NULL;
     completing->found = rows ? rows : completing->found;
     if (copy)

@@ -6,14 +6,14 @@
 #include <time.h>
 
 #include "base/devices.h"
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "cli/live/live_ledgers.h"
 #include "cli/live/top.h"
 #include "record/reader/snapshot.h"
 
 static struct ms_top_row *top_sample_new_row(struct ms_top *top)
 {
-    struct ms_top_row *rows = ms_grow(top->rows, sizeof(*rows), top->count, &top->room, 16);
+    struct ms_top_row *rows = ms_array_grow(top->rows, sizeof(*rows), top->count, &top->room, 16);
 
     if (!rows)
         return NULL;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/** Set each variable of see_through.def that the user has not set, also to nothing. Unless `quiet`, says in
+/** Set each of these variables that the user has not set, also to nothing. Unless `quiet`, says in
  * one line what was set, and in one more for each that the user has set to something else, that it stays.
  * Returns 0, or -1 after an error line. */
 int ms_see_through_set(bool quiet);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/screens/grown_sites.h"
+#include "cli/array.h"
 #include "export/names.h"
 #include "report/analyse/findings.h"
 #include "report/analyse/fold.h"
@@ -30,7 +30,7 @@ json_int_t ms_diff_change(const struct ms_diff_row *row, enum ms_diff_value valu
 
 static struct ms_diff_row *add_row(struct ms_diff *diff)
 {
-    struct ms_diff_row *rows = ms_grow(diff->rows, sizeof(*rows), diff->count, &diff->room, 256);
+    struct ms_diff_row *rows = ms_array_grow(diff->rows, sizeof(*rows), diff->count, &diff->room, 256);
 
     if (!rows)
         return NULL;

@@ -28,7 +28,7 @@ static const char *format_names(void)
 
 static int take_format(struct export_options *options, const char *value)
 {
-    options->format = ms_ipc_export_find(value);
+    options->format = ms_export_format_find(value);
     if (options->format)
         return 0;
     ms_cli_error("--format '%s' is not allowed: one of %s", value, format_names());

@@ -49,7 +49,7 @@ json_t *ms_json_phase_name(const struct ms_phase *phase);
 /** A row of oom[]. json_oom.c */
 json_t *ms_json_oom(const struct ms_oom *oom, const struct ms_report_input *input);
 
-/** contexts[]. json_contexts.c */
+/** contexts[]. json_memory.c */
 void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input);
 
 /** balances[]. json_balance.c */

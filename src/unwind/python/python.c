@@ -14,7 +14,6 @@
 #include "base/at_fork.h"
 #include "base/thread/guard.h"
 #include "unwind/frame.h"
-#include "unwind/python/python_deaths.h"
 #include "unwind/python/python_life.h"
 #include "unwind/python/python_thread.h"
 

@@ -9,7 +9,7 @@
  * A frame that is where one was, with the same code object and caller, and at the same instruction, says the
  * same as that one, unless the code object is another in the same place: by its number that is seen, where
  * numbers are of one interpreter (python_life.h), and without a number there is none as long as no code
- * object went (python_deaths.h); else it is seen by its own words and, where it has no number, by its
+ * object went (python_life.h); else it is seen by its own words and, where it has no number, by its
  * strings. Whose part of the stack a frame is in (`owner`) need not be looked at: an entry of a run has a
  * code object that no other frame has, or none.
  *

@@ -85,7 +85,7 @@ struct ms_python_thread {
     bool is_busy;
     uint64_t generation; /* of what was found (python_find.h) */
     uint64_t life;       /* of the main interpreter (python_life.h) */
-    uint64_t deaths;     /* as of the latest capture; 0: not counted (python_deaths.h) */
+    uint64_t deaths;     /* as of the latest capture; 0: not counted (python_life.h) */
     uintptr_t interp;    /* that the thread was in; from 3.12 on */
     uint16_t count;      /* records that are remembered, from the outermost, 0, on; 0: nothing is */
     uint16_t frames;     /* told by the latest capture */
