@@ -96,13 +96,11 @@ static void print_totals(void)
     }
 }
 
-/* True if the row follows one of its interface that says the same of another function. */
-static bool list_rows_goes_on(size_t i)
+/* True if the two are rows of one interface, and it says the same of both functions. */
+static bool list_rows_same(size_t i, size_t k)
 {
-    return i > 0 && strcmp(rows[i].api, rows[i - 1].api) == 0 &&
-           strcmp(rows[i].class, rows[i - 1].class) == 0 &&
-           strcmp(rows[i].outcome, rows[i - 1].outcome) == 0 &&
-           strcmp(rows[i].reason, rows[i - 1].reason) == 0;
+    return strcmp(rows[i].api, rows[k].api) == 0 && strcmp(rows[i].class, rows[k].class) == 0 &&
+           strcmp(rows[i].outcome, rows[k].outcome) == 0 && strcmp(rows[i].reason, rows[k].reason) == 0;
 }
 
 static void print_markdown(void)
@@ -124,8 +122,8 @@ static void print_markdown(void)
         for (size_t i = 0; i < ROWS; i++) {
             if (strcmp(rows[i].api, families[f].api) != 0)
                 continue;
-            printf("%s`%s`", list_rows_goes_on(i) ? ", " : "| ", rows[i].symbol);
-            if (i + 1 < ROWS && list_rows_goes_on(i + 1))
+            printf("%s`%s`", i > 0 && list_rows_same(i, i - 1) ? ", " : "| ", rows[i].symbol);
+            if (i + 1 < ROWS && list_rows_same(i, i + 1))
                 continue;
             printf(" | ");
             print_lower(rows[i].class);
