@@ -3,7 +3,9 @@ noinst_LIBRARIES += src/libmsfloor.a src/libmspool.a src/libmsreport.a
 src_libmsfloor_a_SOURCES = $(BASE_SOURCES) $(STACK_SOURCES) $(LEDGER_SOURCES)
 src_libmsfloor_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 src_libmsfloor_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
-src_libmspool_a_SOURCES = $(GPU_SOURCES) $(POOL_SOURCES)
+FASTPATH_SOURCES = src/fastpath/fastpath.h src/fastpath/inside.h src/fastpath/streams.h \
+	src/fastpath/alloc.c src/fastpath/free.c src/fastpath/learn.c
+src_libmspool_a_SOURCES = $(GPU_SOURCES) $(POOL_SOURCES) $(FASTPATH_SOURCES)
 src_libmspool_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
 src_libmsreport_a_SOURCES = $(REPORT_WRITER_SOURCES)
 src_libmsreport_a_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)

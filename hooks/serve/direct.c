@@ -15,7 +15,7 @@
 #include "hooks/lookup/resolve.h"
 #include "hooks/serve/serve_call.h"
 #include "record/live/uses.h"
-#include "pool/blocks/hit.h"
+#include "fastpath/fastpath.h"
 
 _Atomic uint64_t ms_direct_frees;
 
@@ -40,7 +40,8 @@ void ms_direct_learn(enum ms_directly which, const struct ms_target *target, con
 }
 
 /* A signal handler's calls go to the vendor meanwhile, and look at no entry that is half written. */
-static void direct_note(struct ms_kept_site *kept, const struct ms_target *target, uint64_t word)
+static void direct_note(struct ms_kept_site *kept, const struct ms_target *target,
+                        const struct ms_gpu *driver, uint64_t word)
 {
     kept->word = 0;
     atomic_signal_fence(memory_order_seq_cst);
@@ -48,27 +49,44 @@ static void direct_note(struct ms_kept_site *kept, const struct ms_target *targe
         kept->key = 0;
         kept->target = *target;
     }
-    kept->driver = ms_direct_mine(MS_DIRECTLY)->gpu;
+    kept->driver = driver;
     atomic_signal_fence(memory_order_seq_cst);
     kept->word = word;
 }
 
-void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word)
+void ms_direct_note_anew(unsigned row, const struct ms_target *target, const struct ms_gpu *driver,
+                         uint64_t word)
 {
     struct ms_kept_site *kept;
 
-    if (ms_slow_path_any(word))
+    if (ms_slow_path_any(word) || !driver)
         return;
     ms_guard_enter();
     kept = ms_kept_site_mine(row);
     if (kept)
-        direct_note(kept, target, word);
+        direct_note(kept, target, driver, word);
     ms_guard_leave();
 }
 
 bool ms_direct_is_ordinary(void)
 {
     return !ms_slow_path(MS_SLOW_PATH_SERVICE);
+}
+
+bool ms_direct_may_learn(void)
+{
+    const unsigned char *place = ms_cancel_place();
+
+    ms_thread.errno_place = &errno;
+    ms_thread.cancel_place = place;
+    return place != NULL;
+}
+
+const struct ms_gpu *ms_direct_driver(enum ms_directly which)
+{
+    const struct ms_gpu *gpu = ms_direct_mine(which)->gpu;
+
+    return which == MS_DIRECTLY_CURRENT && !gpu ? ms_direct_mine(MS_DIRECTLY_POOL)->gpu : gpu;
 }
 
 static MS_INLINE bool hits(uint64_t context, uint64_t bytes, struct ms_pool_block *given)
@@ -95,11 +113,8 @@ bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64
                                                             given.device, (uint16_t)row));
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
-        if (!ms_thread.fast.heap && ms_cancel_place()) {
-            ms_thread.errno_place = &errno;
-            ms_thread.cancel_place = ms_cancel_place();
-            ms_hit_learn(&ms_thread);
-        }
+        if (!ms_thread.fast.of_context.heap && ms_direct_may_learn())
+            ms_fast_learn(&ms_thread);
     }
     leave(&scope, NULL);
     return served;
@@ -128,14 +143,17 @@ bool ms_direct_free(unsigned row, uint64_t address)
     return served;
 }
 
-bool ms_direct_look(struct ms_thread *me, uint16_t row)
+bool ms_direct_look(struct ms_thread *me, uint64_t stream, uint16_t row)
 {
     struct ms_hook_scope scope;
     struct ms_pool_wait wait;
-    bool waits;
+    bool waits = false;
 
     enter(&scope, NULL);
-    waits = ms_hit_look(&me->fast, &wait);
+    if (stream == MS_DIRECTLY_UNORDERED)
+        waits = ms_fast_look(&me->fast, &wait);
+    else
+        ms_fast_look_ordered(me, stream);
     ms_ledger_call_counted(me->fast.counts, row, 0);
     leave(&scope, NULL);
     if (MS_UNLIKELY(waits))

@@ -16,7 +16,7 @@
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
-#include "pool/blocks/hit.h"
+#include "fastpath/fastpath.h"
 
 /** A runtime as this thread knows it: the driver that its `real` function ends in, NULL if it has to be asked
  * itself. It holds until something is loaded or unloaded. */
@@ -39,25 +39,32 @@ extern MS_HIDDEN _Atomic uint64_t ms_direct_frees;
 
 bool ms_direct_alloc(unsigned row, const void *frame, const void *caller, uint64_t *out, uint64_t bytes);
 bool ms_direct_free(unsigned row, uint64_t address);
+#define MS_DIRECTLY_UNORDERED UINT64_MAX /* in the place of a stream */
 /** Behind a free that was a hit, and is counted here: looks at limbo. May wait, as the vendor's free would.
  * True. */
-bool ms_direct_look(struct ms_thread *me, uint16_t row);
+bool ms_direct_look(struct ms_thread *me, uint64_t stream, uint16_t row);
 /** As ms_direct_alloc and ms_direct_free, in the order of a stream (direct_stream.c). */
 bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *frame, const void *caller,
                            uint64_t *out, uint64_t bytes, uint64_t pool, uint64_t handle);
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t stream);
+/** The driver that a free ends in: of whatever this thread got from it. */
+const struct ms_gpu *ms_direct_driver(enum ms_directly which);
 /** A call to `target` was answered by the hook of a driver. */
 void ms_direct_learn(enum ms_directly which, const struct ms_target *target, const struct ms_gpu *driver);
+/** True if calls of the thread may be hits: it knows where its errno and its cancellation are. */
+bool ms_direct_may_learn(void);
 /** True if nothing makes calls as a whole out of the ordinary. */
 bool ms_direct_is_ordinary(void);
 /** A call of that row was answered so, when ms_slow_path_now() said `word`: the next may be a hit. */
-void ms_direct_note_anew(unsigned row, const struct ms_target *target, uint64_t word);
-static inline void ms_direct_note(unsigned row, const struct ms_target *target, uint64_t word)
+void ms_direct_note_anew(unsigned row, const struct ms_target *target, const struct ms_gpu *driver,
+                         uint64_t word);
+static inline void ms_direct_note(unsigned row, const struct ms_target *target, const struct ms_gpu *driver,
+                                  uint64_t word)
 {
     const struct ms_kept_site *kept = ms_kept_site(row);
 
     if (MS_UNLIKELY(kept->word != word || kept->target.real != target->real))
-        ms_direct_note_anew(row, target, word);
+        ms_direct_note_anew(row, target, driver, word);
 }
 
 static inline bool ms_direct_knows(enum ms_directly which, const struct ms_target *target)
@@ -81,11 +88,11 @@ static MS_INLINE bool ms_direct_may_hit(enum ms_row row)
     return MS_LIKELY(ms_kept_site(row)->word == ms_slow_path_now());
 }
 
-/* Nothing of memshim's is going on in this thread, its cancellation is deferred, and it has something at
- * hand. */
+/* Nothing of memshim's is going on in this thread, it has had something at hand, and its cancellation is
+ * deferred. */
 static MS_INLINE bool ms_direct_is_free(const struct ms_thread *me)
 {
-    return ms_direct_may(me) && MS_LIKELY(me->fast.heap != NULL) &&
+    return ms_direct_may(me) && MS_LIKELY(me->cancel_place != NULL) &&
            MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
 }
 
@@ -111,10 +118,15 @@ static MS_INLINE bool ms_hit_NAME_ALLOC(unsigned row, const void *frame, const v
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
-    if (MS_UNLIKELY(!out || !ms_direct_is_free(me)))
+    if (MS_UNLIKELY(!out || !ms_direct_is_free(me)) ||
+        (args->direct == MS_DIRECTLY && MS_UNLIKELY(!me->fast.of_context.heap)))
         return false;
     ms_direct_enter_hit(me);
-    address = ms_hit_alloc(me, ms_kept_site(row)->driver, args->bytes, frame, caller, (uint16_t)row);
+    address = args->direct == MS_DIRECTLY
+                  ? ms_fast_alloc(me, ms_kept_site(row)->driver, args->bytes, frame, caller, (uint16_t)row)
+                  : ms_fast_alloc_ordered(me, ms_kept_site(row)->driver,
+                                          (struct ms_fast_order){args->stream, args->key}, args->bytes, frame,
+                                          caller, (uint16_t)row);
     ms_direct_leave_hit(me);
     if (MS_UNLIKELY(!address))
         return false;
@@ -127,20 +139,25 @@ static MS_INLINE bool ms_hit_NAME(unsigned row, const void *frame, const void *c
                                   const struct ms_args *args)
 {
     struct ms_thread *me = &ms_thread;
-    enum ms_hit hit;
+    enum ms_fast freed;
 
     (void)frame, (void)caller;
     MS_KEEP(me);
-    if (MS_UNLIKELY(!args->key || !ms_direct_is_free(me)))
+    if (MS_UNLIKELY(!args->key || !ms_direct_is_free(me)) ||
+        (args->direct == MS_DIRECTLY && MS_UNLIKELY(!me->fast.of_context.heap)))
         return false;
     ms_direct_enter_hit(me);
-    hit = ms_hit_free(me, args->key);
+    freed = args->direct == MS_DIRECTLY
+                ? ms_fast_free(me, args->key)
+                : ms_fast_free_ordered(me, ms_kept_site(row)->driver, args->key, args->stream);
     ms_direct_leave_hit(me);
-    if (MS_LIKELY(hit == MS_HIT_DONE)) {
+    if (MS_LIKELY(freed == MS_FAST_DONE)) {
         ms_ledger_call_counted(me->fast.counts, (uint16_t)row, 0);
         return true;
     }
-    return hit == MS_HIT_PENDING && ms_direct_look(me, (uint16_t)row);
+    return freed == MS_FAST_LOOK &&
+           ms_direct_look(me, args->direct == MS_DIRECTLY ? MS_DIRECTLY_UNORDERED : args->stream,
+                          (uint16_t)row);
 }
 
 /** Both are what is asked next in the rows of a runtime's that say `.direct`. */
@@ -153,12 +170,11 @@ static MS_INLINE bool ms_serve_NAME_ALLOC(unsigned row, const struct ms_target *
     if (!args->direct || !ms_direct_knows(args->direct, target) || !ms_direct_mine(args->direct)->gpu ||
         !ms_direct_may(&ms_thread) || (args->direct == MS_DIRECTLY && (!out || !args->bytes)))
         return false;
-    if (args->direct != MS_DIRECTLY)
-        return ms_direct_alloc_async(row, args->direct, frame, caller, out, args->bytes, args->key,
-                                     args->stream);
-    if (!ms_direct_alloc(row, frame, caller, out, args->bytes))
+    if (args->direct != MS_DIRECTLY ? !ms_direct_alloc_async(row, args->direct, frame, caller, out,
+                                                             args->bytes, args->key, args->stream)
+                                    : !ms_direct_alloc(row, frame, caller, out, args->bytes))
         return false;
-    ms_direct_note(row, target, word);
+    ms_direct_note(row, target, ms_direct_mine(args->direct)->gpu, word);
     return true;
 }
 
@@ -173,11 +189,10 @@ static MS_INLINE bool ms_serve_NAME(unsigned row, const struct ms_target *target
         atomic_load_explicit(&ms_direct_frees, memory_order_relaxed) != ms_objects_changes() + 1 ||
         !ms_direct_may(&ms_thread))
         return false;
-    if (args->direct != MS_DIRECTLY)
-        return ms_direct_free_async(row, args->key, args->stream);
-    if (!ms_direct_free(row, args->key))
+    if (args->direct != MS_DIRECTLY ? !ms_direct_free_async(row, args->key, args->stream)
+                                    : !ms_direct_free(row, args->key))
         return false;
-    ms_direct_note(row, target, word);
+    ms_direct_note(row, target, ms_direct_driver(args->direct), word);
     return true;
 }
 

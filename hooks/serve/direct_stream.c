@@ -39,22 +39,16 @@ bool ms_direct_alloc_async(unsigned row, enum ms_directly which, const void *fra
         record(&request, NULL, &given);
         ms_ledger_call_answered((uint16_t)row, bytes);
         *out = given.address;
+        if (ms_direct_may_learn())
+            ms_fast_learn_ordered(&ms_thread, gpu, (struct ms_fast_order){handle, pool});
     }
     leave(&scope, NULL);
     return served;
 }
 
-/* The driver of whatever this thread got from it. */
-static MS_INLINE const struct ms_gpu *driver(void)
-{
-    const struct ms_gpu *gpu = ms_direct_mine(MS_DIRECTLY_CURRENT)->gpu;
-
-    return MS_LIKELY(gpu != NULL) ? gpu : ms_direct_mine(MS_DIRECTLY_POOL)->gpu;
-}
-
 bool ms_direct_free_async(unsigned row, uint64_t address, uint64_t handle)
 {
-    const struct ms_gpu *gpu = driver();
+    const struct ms_gpu *gpu = ms_direct_driver(MS_DIRECTLY_CURRENT);
     struct ms_hook_scope scope;
     struct ms_pool_block block MS_CACHELINE;
     struct ms_stream *stream;

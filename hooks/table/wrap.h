@@ -229,8 +229,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static MS_INLINE bool hits_##fn declared    \
     {                                                                                                        \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
-        return ms_args_.direct == MS_DIRECTLY &&                                                             \
-               ms_hit_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);                                  \
+        return ms_args_.direct && ms_hit_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);               \
     }                                                                                                        \
     _Pragma("GCC diagnostic pop") static MS_NOINLINE result body_##fn declared                               \
     {                                                                                                        \

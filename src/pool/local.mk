@@ -1,6 +1,6 @@
 # src/pool: floor 2, see docs/internals/architecture.md
 POOL_SOURCES = src/pool/api/pool.h src/pool/api/internal.h src/pool/api/start.c src/pool/api/pool.c \
-	src/pool/blocks/hit.h src/pool/blocks/hit.c src/pool/api/heap.c src/pool/space/pagemap.h \
+	src/pool/api/heap.c src/pool/space/pagemap.h \
 	src/pool/space/records.h src/pool/space/units.h src/pool/space/pagemap.c src/pool/policy/budget.h \
 	src/pool/policy/budget.c src/pool/blocks/rules.c src/pool/blocks/segment.c src/pool/fence/fence.h \
 	src/pool/fence/fence.c src/pool/fence/fence_streams.c src/pool/fence/pending.h \

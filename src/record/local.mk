@@ -2,7 +2,7 @@
 LEDGER_SOURCES = src/record/live/ledger.h src/record/live/internal.h src/record/live/rows.h \
 	src/record/file/process.h src/record/file/process.c src/record/file/journal.h \
 	src/record/file/journal.c src/record/reader/snapshot.h src/record/live/shards.h \
-	src/record/live/shards.c src/record/live/totals.h src/record/live/hit.h src/record/live/accounts.c \
+	src/record/live/shards.c src/record/live/totals.h src/record/live/accounts.c \
 	src/record/live/block_rows.c src/record/live/blocks.c src/record/live/sites.c \
 	src/record/live/site_growth.c src/record/live/history.c src/record/live/events.c \
 	src/record/live/counts.c src/record/reader/snapshot.c src/record/reader/snapshot_pool.h \

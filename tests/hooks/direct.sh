@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 39
+plan 40
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
@@ -48,13 +48,14 @@ said "under strict the runtime is asked each time" '^cuCtxGetCurrent [2-9][0-9][
 
 # The same in the order of streams.
 both "streams: whichever device and context is current" "$here/direct_stream" devices
-report "streams: every call is recorded under its name" 'apis["cudaMallocAsync"]["calls"] == 30 and apis["cudaFreeAsync"]["calls"] == 34'
+report "streams: every call is recorded under its name" 'apis["cudaMallocAsync"]["calls"] == 66 and apis["cudaFreeAsync"]["calls"] == 106'
 both "streams: errors are told, and remembered, by the runtime" "$here/direct_stream" errors
 both "streams: what belongs into a graph" "$here/direct_stream" captures
 both "streams: other threads, and blocks of the other kind" "$here/direct_stream" threads
+both "streams: another current pool, another stream of the handle" "$here/direct_stream" changes
 shimmed MEMSIM_COUNT=1 "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
 said "streams: the driver is asked nothing" '^cuCtxGetCurrent [0-9]$'
-report "streams: and each pair is counted once" 'apis["cudaMallocAsync"]["calls"] == 108 and apis["cudaMallocAsync"]["served"] == 108 and apis["cudaMallocFromPoolAsync"]["calls"] == 108 and apis["cudaFreeAsync"]["calls"] == 216 and live == 0'
+report "streams: and each pair is counted once" 'apis["cudaMallocAsync"]["calls"] == 180 and apis["cudaMallocAsync"]["served"] == 180 and apis["cudaMallocFromPoolAsync"]["calls"] == 180 and apis["cudaFreeAsync"]["calls"] == 360 and live == 0'
 shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
 said "streams: under strict the runtime is asked each time" '^cuCtxGetCurrent [1-9][0-9][0-9]$'
 

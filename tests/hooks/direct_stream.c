@@ -2,9 +2,9 @@
  * direct_stream.c - the stream-ordered calls that memshim could answer for the runtime: the same natively and
  * under memshim.
  *
- * usage: direct_stream SCENARIO. Every scenario makes a few pairs first, so that what comes then would be
- * answered in the runtime's hook. `count` prints what the driver was asked in a hundred pairs, which
- * differs. */
+ * usage: direct_stream SCENARIO. Every scenario makes many pairs first, so that the thread owns what it needs
+ * and what comes then would be answered in the runtime's hook, on the fast path. `count` prints what the
+ * driver was asked in a hundred pairs, which differs. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime_fn.h"
 
-enum { PAIRS = 100 };
+enum { PAIRS = 100, WARM = 40 };
 
 #define PER_THREAD ((cudaStream_t)0x2)
 
@@ -43,10 +43,10 @@ static void *take_from_pool(cudaMemPool_t pool, cudaStream_t on)
 
 static void warm(cudaStream_t on)
 {
-    for (int i = 0; i < 4; i++) {
-        cudaFreeAsync(take(on), on);
+    for (int i = 0; i < WARM; i++)
         cudaFreeAsync(take_from_pool(own, on), on);
-    }
+    for (int i = 0; i < WARM; i++)
+        cudaFreeAsync(take(on), on);
 }
 
 static int device_of(void *p)
@@ -124,6 +124,8 @@ static void errors(void)
     props.allocType = cudaMemAllocationTypePinned;
     props.location.type = cudaMemLocationTypeDevice;
     printf("a pool %d\n", cudaMemPoolCreate(&brief, &props));
+    for (int i = 0; i < WARM; i++)
+        cudaFreeAsync(take_from_pool(brief, stream), stream);
     p = take_from_pool(brief, stream);
     printf("which ends %d", cudaMemPoolDestroy(brief));
     printf(", malloc %d", cudaMallocFromPoolAsync(&q, 4096, brief, stream));
@@ -176,6 +178,47 @@ static void threads(void)
     printf(", cudaFreeAsync of it %d\n", cudaFreeAsync(theirs, stream));
 }
 
+static unsigned long long used_of(cudaMemPool_t pool)
+{
+    unsigned long long used = 0;
+
+    cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    return used;
+}
+
+/* Where a request goes to when another pool is the current one, or another stream has the handle. */
+static void changes(void)
+{
+    cudaMemPool_t first = NULL;
+    void *p, *q;
+
+    cudaDeviceGetMemPool(&first, 0);
+    for (int round = 0; round < 2; round++) {
+        cudaDeviceSetMemPool(0, own);
+        p = take(stream);
+        printf("of its own pool %llu, of the first %llu", used_of(own), used_of(first));
+        printf(", free %d\n", cudaFreeAsync(p, stream));
+        for (int i = 0; i < WARM; i++)
+            cudaFreeAsync(take(stream), stream);
+        cudaDeviceSetMemPool(0, first);
+        p = take(stream);
+        q = take_from_pool(own, stream);
+        printf("of its own pool %llu, of the first %llu", used_of(own), used_of(first));
+        printf(", free %d, %d\n", cudaFreeAsync(q, stream), cudaFreeAsync(p, stream));
+        warm(stream);
+    }
+    for (int round = 0; round < 3; round++) {
+        p = take(stream);
+        printf("the stream ends %d, another %d\n", cudaStreamDestroy(stream),
+               cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        printf("free of what the first was given %d\n", cudaFreeAsync(p, stream));
+        warm(stream);
+    }
+    p = take(stream);
+    printf("freed %d, by the device %d\n", cudaFreeAsync(p, stream), cudaFree(p));
+    printf("used %llu and %llu, last %d\n", used_of(own), used_of(first), cudaGetLastError());
+}
+
 static void count(void)
 {
     static const char *const names[] = {"cuCtxGetCurrent", "cuMemAllocAsync", "cuMemAllocFromPoolAsync",
@@ -201,11 +244,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"devices", devices},
-                     {"errors", errors},
-                     {"captures", captures},
-                     {"threads", threads},
-                     {"count", count}};
+    } scenarios[] = {{"devices", devices}, {"errors", errors},   {"captures", captures},
+                     {"threads", threads}, {"changes", changes}, {"count", count}};
     struct cudaMemPoolProps props = {0};
 
     props.allocType = cudaMemAllocationTypePinned;

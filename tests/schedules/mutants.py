@@ -5,7 +5,7 @@ those that take back what a commit mended, by which the name ends; `weak` show i
 """
 BIAS_C, BIAS_H, LOCK_H = "src/base/thread/bias.c", "src/base/thread/bias.h", "src/base/lock.h"
 POOL, EPOCHS, TCACHE = "src/pool/api/pool.c", "src/pool/clock/epochs.h", "src/pool/cache/tcache.c"
-FENCE, PENDING, HIT = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src/pool/blocks/hit.c"
+FENCE, PENDING, FAST_ALLOC, FAST_FREE = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src/fastpath/alloc.c", "src/fastpath/free.c"
 MUTANTS = (
     ("leaving-1beca02", "src/pool/stream/stream_arena.c", " || atomic_load(&arena->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/stream/arena_share.c",
@@ -40,11 +40,13 @@ MUTANTS = (
     ("both-raised-late", BIAS_C, "    ms_bias_revoke(owner);\n    if (owner != ms_bias_me) {\n        fence_all();\n", "    if (owner != ms_bias_me) {\n        fence_all();\n        ms_bias_revoke(owner);\n", "bias-pair", "plain"),
     ("both-not-waited", BIAS_C, "           (atomic_load_explicit(&thread->both, memory_order_acquire) &&", "           (0 &&", "bias-pair", "plain"),
     ("both-lowered-late", BIAS_C, "               atomic_load_explicit(&shard->owner, memory_order_acquire) == me;\n", "               atomic_load_explicit(&shard->owner, memory_order_acquire) == me;\n    atomic_store_explicit(&me->lost, 0, memory_order_relaxed);\n", "bias-pair-asked", "plain"),
-    ("hit-alloc-left-first", HIT, "        return 0;\n    uint32_t record_id = hit_take(", "        return 0;\n    ms_bias_leave_both(fast->own);\n    uint32_t record_id = hit_take(", "hit-and-trim hit-and-stop hits-own", "plain"),
-    ("hit-run-left-first", HIT, "        return 0;\n    uint32_t record_id =\n        ms_ledger_hit_site(", "        return 0;\n    ms_bias_leave_both(fast->own);\n    uint32_t record_id =\n        ms_ledger_hit_site(", "hit-run-and-trim hit-run-and-free hits-runs", "plain"),
-    ("hit-free-left-first", HIT, "    if (!hit_enter(fast))\n        return MS_HIT_NONE;\n", "    if (!hit_enter(fast))\n        return MS_HIT_NONE;\n    ms_bias_leave_both(fast->own);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
-    ("hit-no-exchange", HIT, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(", "    if (MS_UNLIKELY(false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
-    ("hit-pins-not-asked", HIT, "    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |\n                       (uint32_t)",
+    ("both-others-not-void", BIAS_C, "        *others_are_void_p = true;", "        ;", "bias-two-pairs", "plain"),
+    ("both-not-chosen", BIAS_H, "    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_relaxed);\n", "", "bias-two-pairs", "plain"),
+    ("hit-alloc-left-first", FAST_ALLOC, "        return 0;\n    uint32_t record_id = fast_take(", "        return 0;\n    fast_leave(me);\n    uint32_t record_id = fast_take(", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-run-left-first", FAST_ALLOC, "        return 0;\n    uint32_t record_id = record_site(", "        return 0;\n    fast_leave(me);\n    uint32_t record_id = record_site(", "hit-run-and-trim hit-run-and-free hits-runs", "plain"),
+    ("hit-free-left-first", FAST_FREE, "    if (!fast_enter(me, at))\n        return false;\n", "    if (!fast_enter(me, at))\n        return false;\n    fast_leave(me);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
+    ("hit-no-exchange", FAST_FREE, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(", "    if (MS_UNLIKELY(false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
+    ("hit-pins-not-asked", FAST_FREE, "    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |\n                       (uint32_t)",
      "    return MS_UNLIKELY((uint32_t)", "hit-and-pin", "plain"),
     ("returns-not-waited", "src/pool/clock/fence_timeline.c", "        time->gpu->event_synchronize(mark->event);", "        (void)0;", "small-returns", "plain"),
     ("returns-unlocked", "src/pool/stream/driver_frees.c", "    ms_lock(&ms_streams_lock);\n    for (struct ms_stream *stream = first, *next; stream; stream = next) {\n        next = stream->next_returning;\n"

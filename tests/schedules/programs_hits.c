@@ -1,4 +1,4 @@
-/* programs_hits.c - what a thread answers out of what it has at hand (pool/blocks/hit.c), with pool and
+/* programs_hits.c - what a thread answers out of what it has at hand (src/fastpath/), with pool and
  * record together, while others want what it uses: a row for each way in which that is taken away, and random
  * words.
  *
@@ -15,9 +15,9 @@
 MS_UNSYNCHRONIZED bool hits_have_ready(uint64_t bytes)
 {
     const struct ms_fast_cache *fast = &ms_thread.fast;
-    if (!fast->heap || bytes > MS_SLAB_MAX_BYTES)
+    if (!fast->of_context.heap || bytes > MS_SLAB_MAX_BYTES)
         return false;
-    const struct ms_batch *batch = fast->tcache->magazines[ms_slab_class(bytes)].ready;
+    const struct ms_batch *batch = fast->of_context.tcache->magazines[ms_slab_class(bytes)].ready;
     return batch && batch->count;
 }
 

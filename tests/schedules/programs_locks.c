@@ -9,8 +9,8 @@
 enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */, PAIRS = 64 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
-static struct ms_bias bias, shard;
-static int inside, total, inside_shard, total_shard;
+static struct ms_bias bias, shard, second;
+static int inside, total, inside_shard, total_shard, inside_second, total_second;
 
 static void nothing(void)
 {
@@ -138,6 +138,7 @@ static void start_tries(void)
 static void prepare_pair(void)
 {
     shard.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_SITE);
+    second.lock = (struct ms_lock)MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
     prepare_bias();
 }
 
@@ -161,6 +162,7 @@ static void work_in_both(void)
 static void own_pair(void *arg)
 {
     struct ms_bias_thread *me = NULL;
+    bool others_are_void;
     (void)arg;
     for (int i = 0; i < PAIRS; i++) {
         if (me && ms_bias_enter_both(me)) {
@@ -173,7 +175,7 @@ static void own_pair(void *arg)
         work_in_both();
         ms_bias_unlock(&shard, MS_BIAS_SHARD);
         ms_bias_unlock(&bias, MS_BIAS_TCACHE);
-        me = ms_bias_pair(&bias, &shard);
+        me = ms_bias_pair(&bias, &shard, &others_are_void);
     }
 }
 
@@ -203,6 +205,7 @@ static void start_pair(void)
 /* It owns both before others come, and asks again and again whether it does. */
 static void ask_for_pair(void *arg)
 {
+    bool others_are_void;
     (void)arg;
     for (int i = 0; i < STREAK / 2; i++) {
         ms_bias_lock(&bias, MS_BIAS_TCACHE);
@@ -212,7 +215,7 @@ static void ask_for_pair(void *arg)
     }
     engine_new_thread(take_one_away, NULL);
     for (int i = 0; i < TIMES; i++) {
-        struct ms_bias_thread *me = ms_bias_pair(&bias, &shard);
+        struct ms_bias_thread *me = ms_bias_pair(&bias, &shard, &others_are_void);
         if (me && ms_bias_enter_both(me)) {
             work_in_both();
             ms_bias_leave_both(me);
@@ -223,6 +226,82 @@ static void ask_for_pair(void *arg)
 static void start_pair_asked(void)
 {
     engine_task(ask_for_pair, NULL);
+}
+
+static void work_in_second_alone(void)
+{
+    if (inside_second++)
+        engine_fail("two are inside the other lock");
+    engine_point(__builtin_return_address(0));
+    total_second++;
+    if (--inside_second)
+        engine_fail("two were inside the other lock");
+}
+
+static void work_in_second(void)
+{
+    work_in_second_alone();
+    work_in_shard();
+}
+
+/* One of two pairs that have the shard in common, as long as it may be, or each of its locks. `known`: of
+ * which it was told that both are its own. */
+static void take_of_two(struct ms_bias_thread **me, bool known[2], int which)
+{
+    struct ms_bias *tcache = which ? &second : &bias;
+    bool others_are_void = false;
+    if (known[which]) {
+        ms_bias_choose_both(*me, tcache, &shard);
+        if (ms_bias_enter_both(*me)) {
+            which ? work_in_second() : work_in_both();
+            ms_bias_leave_both(*me);
+            return;
+        }
+        known[0] = known[1] = false;
+    }
+    ms_bias_lock(tcache, MS_BIAS_TCACHE);
+    ms_bias_lock(&shard, MS_BIAS_SHARD);
+    which ? work_in_second() : work_in_both();
+    ms_bias_unlock(&shard, MS_BIAS_SHARD);
+    ms_bias_unlock(tcache, MS_BIAS_TCACHE);
+    struct ms_bias_thread *told = ms_bias_pair(tcache, &shard, &others_are_void);
+    if (others_are_void)
+        known[0] = known[1] = false;
+    known[which] = told != NULL;
+    if (told)
+        *me = told;
+}
+
+static void own_two_pairs(void *arg)
+{
+    struct ms_bias_thread *me = NULL;
+    bool known[2] = {false, false};
+    (void)arg;
+    for (int i = 0; i < STREAK; i++)
+        take_of_two(&me, known, 0);
+    for (int i = 0; i < 2 * PAIRS - STREAK; i++)
+        take_of_two(&me, known, i < STREAK ? 1 : i & 1);
+}
+
+static void take_second_away(void *arg)
+{
+    (void)arg;
+    ms_bias_lock_plainly(&second, MS_BIAS_TCACHE);
+    work_in_second_alone();
+    ms_bias_unlock_plainly(&second);
+}
+
+static void start_two_pairs(void)
+{
+    engine_task(own_two_pairs, NULL);
+    engine_task(take_one_away, NULL);
+    engine_task(take_second_away, NULL);
+}
+
+static void check_two_pairs(void)
+{
+    if (total + total_second != 2 * PAIRS + 2 || total_shard != 2 * PAIRS)
+        engine_fail("%d and %d of %d came in", total + total_second, total_shard, 2 * PAIRS + 2);
 }
 
 static void check_pair(void)
@@ -247,5 +326,7 @@ const struct program locks_programs[] = {
      prepare_pair, start_pair, check_pair, false},
     {"bias-pair-asked", "one owns two locks and asks for both, while another takes one away", prepare_pair,
      start_pair_asked, nothing, false},
+    {"bias-two-pairs", "one takes one of two pairs that it owns, in turn; others take a lock of each away",
+     prepare_pair, start_two_pairs, check_two_pairs, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };

@@ -5,7 +5,7 @@
 #include "book.h"
 #include "engine.h"
 #include "record/live/internal.h"
-#include "pool/blocks/hit.h"
+#include "fastpath/fastpath.h"
 #include "pool/api/pool.h"
 #include "recorded.h"
 #include "tests/unit/ledger_check.h"
@@ -51,10 +51,10 @@ static MS_UNSYNCHRONIZED void count_between(int change)
 uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn)
 {
     struct ms_thread *me = &ms_thread;
-    if (!is_on || !me->fast.heap)
+    if (!is_on || !me->fast.of_context.heap)
         return 0;
     count_between(in_turn);
-    uint64_t address = ms_hit_alloc_in(me, context, bytes, stack, API);
+    uint64_t address = ms_fast_alloc_in(me, context, bytes, stack, API);
     count_between(-in_turn);
     return address;
 }
@@ -62,11 +62,11 @@ uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn)
 bool recorded_free_hit(uint64_t address)
 {
     struct ms_thread *me = &ms_thread;
-    enum ms_hit hit = is_on && me->fast.heap ? ms_hit_free(me, address) : MS_HIT_NONE;
+    enum ms_fast hit = is_on && me->fast.of_context.heap ? ms_fast_free(me, address) : MS_FAST_NONE;
     struct ms_pool_wait wait;
-    if (hit == MS_HIT_PENDING && ms_hit_look(&me->fast, &wait))
+    if (hit == MS_FAST_LOOK && ms_fast_look(&me->fast, &wait))
         ms_pool_wait_look(&wait);
-    return hit != MS_HIT_NONE;
+    return hit != MS_FAST_NONE;
 }
 
 void recorded_begin(void)
@@ -82,8 +82,8 @@ void recorded_end(void)
 void recorded_learn(void)
 {
     ms_thread.errno_place = &errno;
-    if (is_on && !ms_thread.fast.heap)
-        ms_hit_learn(&ms_thread);
+    if (is_on && !ms_thread.fast.of_context.heap)
+        ms_fast_learn(&ms_thread);
 }
 
 uint32_t recorded_serve(const struct ms_pool_block *block, uint64_t bytes)

@@ -15,7 +15,7 @@ bool recorded_is_on(void);
 /** A new record; and threads may keep the time by themselves, as where the processor's counter is trusted. */
 void recorded_start(void);
 
-/** A request, or a free, out of what the thread has at hand (pool/blocks/hit.h): 0, or false, for all else.
+/** A request, or a free, out of what the thread has at hand (fastpath/fastpath.h): 0, or false, for all else.
  * `in_turn`: pool and record need not change at once. */
 uint64_t recorded_hit(uint64_t context, uint64_t bytes, bool in_turn);
 bool recorded_free_hit(uint64_t address);

@@ -1,6 +1,7 @@
 /* test_own.c - what threads have for themselves: zeros for each, never another living thread's, and no more
  * records than threads that lived at once, within a few. */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,20 @@ static const void *seen[SEEN_MAX];
 static unsigned seen_count;
 static pthread_barrier_t barrier;
 
-static bool is_zeroed(const struct ms_own *own)
+static bool are_zeros(const void *place, size_t bytes)
 {
-    const unsigned char *bytes = (const unsigned char *)own;
-    for (size_t i = 0; i < sizeof *own; i++)
-        if (bytes[i])
+    const unsigned char *byte = place;
+    for (size_t i = 0; i < bytes; i++)
+        if (byte[i])
             return false;
     return true;
+}
+
+/* What is behind a pointer passes on with the record. */
+static bool is_zeroed(const struct ms_own *own)
+{
+    return are_zeros(own, offsetof(struct ms_own, streams)) &&
+           (!own->streams || are_zeros(own->streams, MS_OWN_STREAMS_BYTES));
 }
 
 static void *keep(void *arg)
@@ -29,9 +37,11 @@ static void *keep(void *arg)
     if (ms_thread.own != &ms_own_none)
         return NULL;
     own = ms_own_mine();
-    if (!own || own != ms_thread.own || own != ms_own_mine() || !is_zeroed(own))
+    if (!own || own != ms_thread.own || own != ms_own_mine() || !is_zeroed(own) ||
+        own != ms_own_with_streams() || !own->streams || !is_zeroed(own))
         return NULL;
-    memset(own, 0xff, sizeof *own);
+    memset(own->streams, 0xff, MS_OWN_STREAMS_BYTES);
+    memset(own, 0xff, offsetof(struct ms_own, streams));
     if (arg)
         pthread_barrier_wait(&barrier);
     return own;

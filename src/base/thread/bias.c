@@ -202,14 +202,15 @@ static bool seems_own(const struct ms_bias *bias)
 }
 
 /* Looked at before as well, since a fence takes longer than all of the rest. */
-struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard)
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard, bool *others_are_void_p)
 {
     struct ms_bias_thread *me = ms_bias_me;
     if (!seems_own(tcache) || !seems_own(shard))
         return NULL;
     atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_release);
     atomic_store_explicit(&me->pair[MS_BIAS_SHARD], shard, memory_order_release);
-    atomic_store_explicit(&me->lost, 0, memory_order_relaxed);
+    if (atomic_exchange_explicit(&me->lost, 0, memory_order_relaxed))
+        *others_are_void_p = true;
     atomic_thread_fence(memory_order_seq_cst);
     bool own = atomic_load_explicit(&tcache->owner, memory_order_acquire) == me &&
                atomic_load_explicit(&shard->owner, memory_order_acquire) == me;

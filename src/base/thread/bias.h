@@ -101,10 +101,11 @@ static inline void ms_bias_unlock(struct ms_bias *bias, enum ms_bias_kind kind)
 }
 
 /** One of each kind, if both are the calling thread's own: from now on it takes them together, by a store and
- * a look, as long as none of its locks is taken away. NULL if they are not. For a thread that is inside
- * none. */
-struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard);
-/** The answer of ms_bias_pair becomes void, and the thread has to ask anew. */
+ * a look, as long as none of its locks is taken away. NULL if they are not. It may have several such pairs,
+ * one after another; `others_are_void_p` becomes true if those that it had are none any more. For a thread
+ * that is inside none. */
+struct ms_bias_thread *ms_bias_pair(struct ms_bias *tcache, struct ms_bias *shard, bool *others_are_void_p);
+/** The answers of ms_bias_pair become void, and the thread has to ask anew. */
 static inline void ms_bias_revoke(struct ms_bias_thread *thread)
 {
     atomic_store_explicit(&thread->lost, 1, memory_order_seq_cst);
@@ -112,6 +113,15 @@ static inline void ms_bias_revoke(struct ms_bias_thread *thread)
 static inline void ms_bias_leave_both(struct ms_bias_thread *me)
 {
     atomic_store_explicit(&me->both, 0, memory_order_release);
+}
+/** From now on it takes these two, of which it was told before that both are its own. Whoever takes one of
+ * them away looks behind the fence that he has put into this thread: he sees which two are meant, or this
+ * thread sees `lost`. */
+static inline void ms_bias_choose_both(struct ms_bias_thread *me, struct ms_bias *tcache,
+                                       struct ms_bias *shard)
+{
+    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_relaxed);
+    atomic_store_explicit(&me->pair[MS_BIAS_SHARD], shard, memory_order_relaxed);
 }
 static inline bool ms_bias_enter_both(struct ms_bias_thread *me)
 {

@@ -1,10 +1,10 @@
 /* fast_cache.h - what a thread has at hand for a call that hits: found by an earlier one, held against the
  * truth by the next.
  *
- * Floor 0: the places alone; each room fills in its own (pool/blocks/hit.c says when). A part of the thread's
- * one structure (guard.h), which the hook finds once and hands down. Nobody else looks in here: what lies
- * here leads to records that stay, and is good as long as the thread cache's and the shard's lock are this
- * thread's own (bias.h). So when a shard, memory or a context ends those are taken away, or said to be. */
+ * Floor 0: the places alone; src/fastpath fills them in. A part of the thread's one structure (guard.h),
+ * which the hook finds once and hands down. Nobody else looks in here: what lies here leads to records that
+ * stay, and is good as long as the thread cache's and the shard's lock are this thread's own (bias.h). So
+ * when a shard, memory or a context ends those are taken away, or said to be. */
 #ifndef MS_BASE_THREAD_FAST_CACHE_H
 #define MS_BASE_THREAD_FAST_CACHE_H
 
@@ -18,14 +18,20 @@ struct ms_heap;
 struct ms_shard;
 struct ms_tcache;
 
-struct ms_fast_cache {
+/* A heap that the thread's calls hit. */
+struct ms_fast_heap {
     struct ms_heap *heap; /* NULL: nothing is at hand */
     struct ms_tcache *tcache;
-    struct ms_shard *shard;     /* of the heap's device */
-    struct ms_bias_thread *own; /* the thread as owner of both of their locks */
-    uint64_t context;           /* the heap's */
-    struct ms_counts *counts;   /* of calls, by this thread alone; NULL: it shares others' */
-    struct ms_clock_own clock;  /* the record's time */
+    struct ms_shard *shard; /* of the heap's device */
+};
+
+struct ms_fast_cache {
+    struct ms_fast_heap of_context;    /* the heap of `context` */
+    struct ms_bias_thread *own;        /* the thread as owner of both of its locks, */
+    const struct ms_fast_heap *paired; /* which are those of this one (ms_bias_choose_both) */
+    uint64_t context;
+    struct ms_counts *counts;  /* of calls, by this thread alone; NULL: it shares others' */
+    struct ms_clock_own clock; /* the record's time */
 };
 
 #endif

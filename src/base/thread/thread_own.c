@@ -49,7 +49,10 @@ static bool take_over(struct record *record, uint32_t tid)
     if (!atomic_compare_exchange_strong_explicit(&record->tid, &owner, tid, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
-    memset(&record->own, 0, sizeof record->own);
+    uint64_t *streams = record->own.streams;
+    if (streams)
+        memset(streams, 0, MS_OWN_STREAMS_BYTES);
+    record->own = (struct ms_own){.streams = streams};
     return true;
 }
 
@@ -95,6 +98,14 @@ MS_NOINLINE struct ms_own *ms_own_take(void)
         return NULL;
     ms_thread.own = &record->own;
     return &record->own;
+}
+
+struct ms_own *ms_own_with_streams(void)
+{
+    struct ms_own *own = ms_own_mine();
+    if (own && !own->streams)
+        own->streams = ms_arena_alloc(MS_OWN_STREAMS_BYTES);
+    return own && own->streams ? own : NULL;
 }
 
 void ms_own_reset(void)

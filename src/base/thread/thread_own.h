@@ -12,12 +12,18 @@
 
 #include "base/thread/guard.h"
 
-enum { MS_OWN_SITES_BYTES = 336, MS_OWN_DIRECT_BYTES = 96, MS_OWN_RECALL_BYTES = 2888 };
+enum {
+    MS_OWN_SITES_BYTES = 336,
+    MS_OWN_DIRECT_BYTES = 96,
+    MS_OWN_RECALL_BYTES = 2888,
+    MS_OWN_STREAMS_BYTES = 3584
+};
 
 struct ms_own {
     uint64_t sites[MS_OWN_SITES_BYTES / 8];   /* hooks/lookup/resolve.h */
     uint64_t direct[MS_OWN_DIRECT_BYTES / 8]; /* hooks/serve/direct.h */
     uint64_t recall[MS_OWN_RECALL_BYTES / 8]; /* unwind/native/recall.h */
+    uint64_t *streams;                        /* fastpath/streams.h; NULL: of no use so far */
 };
 
 /** The record that every thread has to begin with: all zeros, and nobody writes there. */
@@ -32,6 +38,9 @@ static inline struct ms_own *ms_own_mine(void)
 {
     return MS_LIKELY(ms_thread.own != &ms_own_none) ? (struct ms_own *)ms_thread.own : ms_own_take();
 }
+
+/** As ms_own_mine, with its `streams`. */
+struct ms_own *ms_own_with_streams(void);
 
 /** In a fork child: the only thread keeps nothing so far. */
 void ms_own_reset(void);

@@ -181,9 +181,7 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
     bool alive = atomic_load_explicit(&heap->life, memory_order_acquire) == block->own_life;
     *weigh_p = 0;
     if (MS_LIKELY(alive)) {
-        ms_count(&tcache->requested, -block->requested);
-        ms_count(&tcache->granted, -block->granted);
-        ms_count(&tcache->frees, 1);
+        ms_tcache_count_out(tcache, block->requested, block->granted);
         if (MS_UNLIKELY(ms_pins_any()) && ms_pins_hold(heap, slot, block->address))
             ms_slot_set(slot, MS_SLOT_PINNED);
         else if (at_once)

@@ -117,6 +117,13 @@ static MS_INLINE void ms_slot_activate(struct ms_tcache *tcache, struct ms_slot 
     ms_count(&tcache->granted, granted);
     ms_count(&tcache->allocs, 1);
 }
+/** Thread cache locked: a live block of so many bytes is none any more. */
+static MS_INLINE void ms_tcache_count_out(struct ms_tcache *tcache, uint64_t requested, uint64_t granted)
+{
+    ms_count_down(&tcache->requested, requested);
+    ms_count_down(&tcache->granted, granted);
+    ms_count(&tcache->frees, 1);
+}
 /** Thread cache locked: it has something that is worth a visit for whoever is short of memory. */
 static MS_INLINE void ms_tcache_tell(_Atomic uint32_t *tcaches, const struct ms_cache *cache,
                                      const struct ms_tcache *tcache)

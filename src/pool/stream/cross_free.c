@@ -148,9 +148,7 @@ static void depart(const struct ms_pool_block *block, struct ms_slot *slot)
 {
     struct ms_heap *heap = block->own_heap;
     struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
-    ms_count(&tcache->requested, -block->requested);
-    ms_count(&tcache->granted, -block->granted);
-    ms_count(&tcache->frees, 1);
+    ms_tcache_count_out(tcache, block->requested, block->granted);
     atomic_fetch_add_explicit(&heap->away_bytes, block->granted, memory_order_relaxed);
     atomic_fetch_add_explicit(&heap->away_count, 1, memory_order_relaxed);
     ms_slot_set(slot, MS_SLOT_PENDING);

@@ -20,7 +20,6 @@ enum {
 static struct ms_mempool *_Atomic pools[POOLS];
 static _Atomic uint32_t pool_count;
 static struct ms_mempool *_Atomic current[MS_DEVICES_MAX];
-static _Atomic uint64_t changes; /* of what is current */
 static uint64_t made;
 static _Atomic uint32_t asking; /* threads that ask drivers about pools that others may destroy */
 
@@ -166,7 +165,7 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
     CUmemoryPool handle = NULL;
     if (MS_LIKELY(pool != NULL))
         return pool->served ? pool : NULL;
-    uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
+    uint64_t before = atomic_load_explicit(&ms_stream_changes, memory_order_acquire);
     if (!gpu->device_get_mem_pool ||
         gpu->device_get_mem_pool(&handle, ms_device_index(device)) != CUDA_SUCCESS || !handle)
         return NULL;
@@ -174,7 +173,7 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
     if (!pool)
         pool = meet(gpu, device, handle);
     ms_lock(&ms_streams_lock);
-    if (pool && before == atomic_load_explicit(&changes, memory_order_relaxed))
+    if (pool && before == atomic_load_explicit(&ms_stream_changes, memory_order_relaxed))
         atomic_store_explicit(&current[device], pool, memory_order_release);
     ms_unlock(&ms_streams_lock);
     return pool && pool->served ? pool : NULL;
@@ -183,7 +182,7 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device)
 void ms_mempool_current_changed(void)
 {
     ms_lock(&ms_streams_lock);
-    atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+    atomic_fetch_add_explicit(&ms_stream_changes, 1, memory_order_release);
     for (int device = 0; device < MS_DEVICES_MAX; device++)
         atomic_store_explicit(&current[device], NULL, memory_order_release);
     ms_unlock(&ms_streams_lock);

@@ -18,16 +18,16 @@ enum { BUCKETS = 512, RECORDS = 16 };
 struct ms_lock ms_streams_lock = MS_LOCK_INIT(MS_RANK_POOL_STREAMS);
 
 _Atomic uint32_t ms_stream_count;
+_Atomic uint64_t ms_stream_changes;
 
 static struct ms_stream *_Atomic buckets[BUCKETS];
 static struct ms_stream *_Atomic all; /* records, somebody's or not; none ever leaves */
 static struct ms_stream *spare;
 static uint32_t spare_count;
-static bool any_threads;       /* a thread's own stream was met */
-static _Atomic uint64_t ended; /* streams that have ended, and one */
+static bool any_threads; /* a thread's own stream was met */
 
 struct latest {
-    uint64_t handle, context, ended;
+    uint64_t handle, context, changes;
     struct ms_stream *stream;
 };
 static MS_TLS struct latest latest, own; /* own: the thread's, which has no handle to find it by */
@@ -184,7 +184,7 @@ static void stream_end(struct ms_stream *stream)
     ms_stream_arena_detach_all(stream, false);
     ms_cross_free_stream_ends(stream);
     atomic_store_explicit(&stream->handle, 0, memory_order_release);
-    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+    atomic_fetch_add_explicit(&ms_stream_changes, 1, memory_order_release);
 }
 
 /* Lock held. A thread's stream ends with it, and nobody says so. */
@@ -281,7 +281,7 @@ struct ms_stream *ms_stream_unnamed(const struct ms_gpu *gpu, uint64_t context)
 static struct ms_stream *stream_look_up(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
                                         struct latest *last)
 {
-    uint64_t now = atomic_load_explicit(&ended, memory_order_acquire);
+    uint64_t now = atomic_load_explicit(&ms_stream_changes, memory_order_acquire);
     struct ms_stream *stream = NULL;
     if (handle != MS_STREAM_PER_THREAD)
         stream = stream_find(stream_bucket_of(handle, context, 0), handle, context, 0);
@@ -300,7 +300,7 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
     if (handle <= MS_STREAM_PER_THREAD && (ms_gpu_current(gpu, &context) < 0 || !context))
         return NULL;
     if (MS_LIKELY(last->handle == handle && last->context == context && last->stream &&
-                  last->ended == atomic_load_explicit(&ended, memory_order_acquire)))
+                  last->changes == atomic_load_explicit(&ms_stream_changes, memory_order_acquire)))
         return last->stream;
     return stream_look_up(gpu, context, handle, last);
 }
@@ -329,7 +329,7 @@ static void die(struct ms_stream *stream)
     ms_cross_free_stream_died(stream);
     ms_driver_frees_died(stream);
     ms_stream_arena_detach_all(stream, true);
-    atomic_fetch_add_explicit(&ended, 1, memory_order_release);
+    atomic_fetch_add_explicit(&ms_stream_changes, 1, memory_order_release);
 }
 
 void ms_stream_context_died(uint64_t context)

@@ -279,18 +279,10 @@ void ms_stream_arena_detach_all(struct ms_stream *stream, bool over)
 
 /* --- requests and frees -------------------------------------------------------------------------------- */
 
-/* Drivers count what was asked for, not what it is rounded up to (docs/user/hardware.md). */
-static void count_alloc(struct ms_mempool *pool, uint64_t bytes)
-{
-    ms_raise(&pool->used_high, atomic_fetch_add_explicit(&pool->used, bytes, memory_order_relaxed) + bytes);
-}
-
 void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requested)
 {
-    struct ms_mempool *pool = arena->pool;
-    atomic_fetch_sub_explicit(&pool->used, requested, memory_order_relaxed);
-    if (MS_UNLIKELY(!atomic_load_explicit(&pool->handle, memory_order_relaxed)))
-        ms_stream_arena_give_back(pool, UINT64_MAX);
+    if (MS_UNLIKELY(!ms_mempool_count_free(arena->pool, requested)))
+        ms_stream_arena_give_back(arena->pool, UINT64_MAX);
 }
 
 static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint64_t handle)
@@ -299,13 +291,18 @@ static MS_INLINE struct ms_mempool *pool_of(const struct ms_stream *stream, uint
                                         : ms_mempool_named(stream->time.gpu, stream->device, handle);
 }
 
+struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t handle)
+{
+    const struct ms_mempool *pool = pool_of(stream, handle);
+    return pool && pool->served ? stream_arena_find(stream, pool) : NULL;
+}
+
 bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, struct ms_pool_block *block_p)
 {
-    struct ms_mempool *pool = pool_of(stream, handle);
-    struct ms_stream_arena *arena = pool && pool->served ? stream_arena_find(stream, pool) : NULL;
+    const struct ms_stream_arena *arena = ms_stream_arena_of(stream, handle);
     if (MS_UNLIKELY(!arena || !ms_heap_hit(arena->heap, bytes, block_p)))
         return false;
-    count_alloc(pool, bytes);
+    ms_mempool_count_alloc(arena->pool, bytes);
     return true;
 }
 
@@ -334,7 +331,7 @@ enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, 
     if (MS_UNLIKELY(!arena || !bytes ||
                     ms_heap_serve(arena->heap, bytes, block_p, &status) != MS_POOL_SERVED))
         return without(arena, bytes, status);
-    count_alloc(pool, bytes);
+    ms_mempool_count_alloc(pool, bytes);
     if (MS_UNLIKELY(ms_policy->poison_alloc && stream->device == pool->device))
         ms_poison_ordered(stream->time.gpu, stream->handle, block_p->address, block_p->granted, false);
     return MS_POOL_SERVED;

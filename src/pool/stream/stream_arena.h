@@ -95,6 +95,20 @@ static inline struct ms_stream_arena *ms_mempool_arenas(const struct ms_mempool 
     return atomic_load_explicit(&pool->arenas, memory_order_acquire);
 }
 
+/** A block came, or went. Drivers count what was asked for, not what it is rounded up to
+ * (docs/user/hardware.md).
+ */
+static MS_INLINE void ms_mempool_count_alloc(struct ms_mempool *pool, uint64_t bytes)
+{
+    ms_raise(&pool->used_high, atomic_fetch_add_explicit(&pool->used, bytes, memory_order_relaxed) + bytes);
+}
+/** False if the program has destroyed the pool: what is vacant in it is to be given back. */
+static MS_INLINE bool ms_mempool_count_free(struct ms_mempool *pool, uint64_t requested)
+{
+    atomic_fetch_sub_explicit(&pool->used, requested, memory_order_relaxed);
+    return MS_LIKELY(atomic_load_explicit(&pool->handle, memory_order_relaxed) != 0);
+}
+
 /** Blocks that are free, or a stream arena that is nobody's, as soon as a point is reached. */
 struct ms_cross_batch {
     struct ms_cross_batch *next, **link; /* of its stream's, points rising */
@@ -132,6 +146,9 @@ static inline bool ms_stream_is_ours(const struct ms_stream *stream)
 const struct ms_stream *ms_stream_next_in(uint64_t context, const struct ms_stream *after);
 /** How many there ever were. */
 extern _Atomic uint32_t ms_stream_count;
+/** Goes on whenever a stream or a pool has ended, or another pool may be the current one: what was found by a
+ * handle before may be another's. */
+extern MS_HIDDEN _Atomic uint64_t ms_stream_changes;
 /** Lock held. Nothing of some kind waits for it any more. */
 void ms_stream_left(struct ms_stream *stream);
 /** How the driver is told which stream. */
@@ -152,6 +169,9 @@ struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);
 
 /* stream_arena.c */
+/** The stream arena of the pool that a request names, if there is one, and it is served. May call the
+ * vendor. */
+struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t pool);
 /** Lock held: the stream ends; its stream arenas belong to nobody, and to anybody when its work is over. */
 void ms_stream_arena_detach_all(struct ms_stream *stream, bool over);
 /** A block went, by whatever way; without a lock. */

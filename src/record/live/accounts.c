@@ -142,7 +142,7 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_shard *shard, uint32_t number,
 }
 
 /* Room is made last, or nobody might use it. */
-MS_NOINLINE uint32_t ms_ledger_hit_rises(struct ms_shard *shard, const struct ms_arrival *arrival)
+MS_NOINLINE uint32_t ms_ledger_rises(struct ms_shard *shard, const struct ms_arrival *arrival)
 {
     uint32_t record_id = shard->free_list;
     bool is_peak;

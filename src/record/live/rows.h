@@ -1,6 +1,6 @@
 /* rows.h - the rows in which blocks, sites and accounts are counted.
  *
- * Floor 2, for the ledger's own files, and by hit.h for src/pool/blocks/hit.c. The structures are rows of
+ * Floor 2, for the ledger's own files, and for src/fastpath. The structures are rows of
  * the tables in base/store/store.h, and so of the file: docs/internals/ledger-format.md. Every change of a
  * block's row and of the totals it counts in is under the lock of its shard (shards.h). */
 #ifndef MS_RECORD_LIVE_ROWS_H

@@ -68,7 +68,7 @@ struct ms_arrival {
 
 /** accounts.c: a hit of the shard's latest site (hit.h) after which more is live than the shard may have by
  * itself: the record id, or 0, and nothing has happened. */
-uint32_t ms_ledger_hit_rises(struct ms_shard *shard, const struct ms_arrival *arrival);
+uint32_t ms_ledger_rises(struct ms_shard *shard, const struct ms_arrival *arrival);
 
 /* Its past is written down. */
 static MS_INLINE void raise_site(struct ms_site *site, const struct ms_arrival *arrival)
