@@ -3,7 +3,5 @@ EXTRA_DIST += .ci/run .clang-format .editorconfig scripts/install-deps scripts/f
 	scripts/dist-time scripts/reproducible scripts/bench scripts/test-browser scripts/schedules scripts/check scripts/checks/format scripts/coverage \
 	scripts/generate
 
-ms_checks = scripts/checks/headers scripts/checks/layers scripts/checks/text scripts/checks/docs scripts/checks/scripts scripts/checks/vendor-calls \
+dist_check_SCRIPTS += scripts/checks/headers scripts/checks/layers scripts/checks/text scripts/checks/docs scripts/checks/scripts scripts/checks/vendor-calls \
 	scripts/checks/memory-order scripts/checks/cppcheck
-dist_check_SCRIPTS += $(ms_checks)
-TESTS += $(ms_checks)

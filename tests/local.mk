@@ -19,6 +19,14 @@ AM_TESTS_ENVIRONMENT = \
 
 EXTRA_DIST += tests/helpers/run-test tests/helpers/enter-tree tests/helpers/patient.py tests/helpers/common.bash tests/helpers/report.py tests/helpers/results.sh tests/helpers/tap.sh tests/helpers/valid tests/clock.h tests/program.h tests/tap.h
 
+# A test is a program of this list, or a script. A program is made of the C file of its name, and of the floors 0 to 2 it takes what it uses,
+# unless its _SOURCES and _LDADD say otherwise.
+ms_test_programs =
+check_PROGRAMS += $(ms_test_programs)
+TESTS += $(ms_test_programs) $(dist_check_SCRIPTS)
+LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS) -ldl
+check_LIBRARIES =
+
 include tests/unit/local.mk
 include tests/stack/local.mk
 include tests/pool/local.mk
@@ -67,8 +75,6 @@ include tests/python/local.mk
 
 # The harness itself: that what it promises to tests holds.
 check_PROGRAMS += tests/helpers/tap_selftest
-tests_helpers_tap_selftest_SOURCES = tests/helpers/tap_selftest.c tests/tap.h
-TESTS += tests/helpers/harness.sh
 dist_check_SCRIPTS += tests/helpers/harness.sh
 
 # The names of all tests, for scripts/test; those of scripts/test --quick, and the programs that these need. Left out there is what takes

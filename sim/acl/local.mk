@@ -5,7 +5,7 @@ libascendcl_so_SOURCES = src/vendor/abi/acl.h src/vendor/abi/acl_fn.h sim/acl/ac
 	sim/acl/memory.c sim/acl/names.c sim/acl/physical.c sim/acl/pool.c sim/acl/query.c sim/acl/share.c \
 	sim/acl/share.h sim/acl/status.c sim/acl/stream.c sim/acl/stubs.c
 libascendcl_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
-libascendcl_so_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libascendcl.so -Wl,-Bsymbolic -Wl,-z,nodelete \
+libascendcl_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libascendcl.so -Wl,-Bsymbolic -Wl,-z,nodelete \
 	-Wl,--version-script=$(srcdir)/sim/acl/ascendcl.map $(MS_NO_UNDEFINED)
 libascendcl_so_LDADD = $(sim_cuda_front)
 EXTRA_libascendcl_so_DEPENDENCIES = sim/acl/ascendcl.map

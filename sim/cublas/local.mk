@@ -12,7 +12,7 @@ sim_cublaslt_sources = $(sim_cublas_shared) sim/cublas/lt_exports.def \
 	sim/cublas/lt.c sim/cublas/lt_object.c
 sim_cublas_cppflags = $(AM_CPPFLAGS) -DSIM_DRIVER_DEF='"sim/cublas/driver.def"'
 sim_cublas_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
-sim_cublas_ldflags = $(AM_LDFLAGS) -shared -pthread $(MS_NO_UNDEFINED) -Wl,-Bsymbolic
+sim_cublas_ldflags = $(AM_LDFLAGS) -shared $(MS_NO_UNDEFINED) -Wl,-Bsymbolic
 
 EXTRA_DIST += sim/cublas/cublas_12.map sim/cublas/cublas_13.map \
 	sim/cublas/cublasLt_12.map sim/cublas/cublasLt_13.map

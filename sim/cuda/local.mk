@@ -30,9 +30,10 @@ sim_cuda_rooms = sim/log.h sim/log.c src/vendor/abi/cuda_driver.h src/vendor/abi
 sim_PROGRAMS += libcuda.so.1
 libcuda_so_1_SOURCES = sim/cuda/exports.def sim/cuda/fault.c sim/cuda/lookup.c \
 	sim/cuda/graphics.def sim/cuda/graph/graphics.c sim/cuda/stubs.c sim/cuda/device/usage.c
+libcuda_so_1_LDADD =
 libcuda_so_1_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Its own functions are what its own tables hold, whatever is preloaded; once opened it stays, for its threads run in it.
-libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED) \
+libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete $(MS_NO_UNDEFINED) \
 	-Wl,--whole-archive libsimrooms.a -Wl,--no-whole-archive
 EXTRA_libcuda_so_1_DEPENDENCIES = libsimrooms.a
 

@@ -15,7 +15,7 @@ sim_cudart_sources = src/vendor/abi/cuda_driver.h src/vendor/abi/cuda_driver_fn.
 	sim/cudart/module.c sim/cudart/pool.c sim/cudart/props.c sim/cudart/share.c sim/cudart/stream.c \
 	sim/cudart/stubs.c
 sim_cudart_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
-sim_cudart_ldflags = $(AM_LDFLAGS) -shared -pthread $(MS_NO_UNDEFINED) -Wl,-Bsymbolic
+sim_cudart_ldflags = $(AM_LDFLAGS) -shared $(MS_NO_UNDEFINED) -Wl,-Bsymbolic
 
 EXTRA_DIST += sim/cudart/cudart_12.map sim/cudart/cudart_13.map
 

@@ -6,7 +6,7 @@ sim_hip_sources = src/vendor/abi/hip.h src/vendor/abi/hip_fn.h sim/hip/hip.h sim
 	sim/hip/host.c sim/hip/ipc.c sim/hip/launch.c sim/hip/lookup.c sim/hip/memory.c sim/hip/pointer.c \
 	sim/hip/pool.c sim/hip/props.c sim/hip/stream.c sim/hip/stubs.c sim/hip/vmm.c
 sim_hip_cflags = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
-sim_hip_ldflags = $(AM_LDFLAGS) -shared -pthread $(MS_NO_UNDEFINED) -Wl,-Bsymbolic -Wl,-z,nodelete
+sim_hip_ldflags = $(AM_LDFLAGS) -shared $(MS_NO_UNDEFINED) -Wl,-Bsymbolic -Wl,-z,nodelete
 
 # The nodes of each version, as a script for the linker: everything that is not in it stays hidden.
 sim_hip_maps = sim/hip/nodes_5.map sim/hip/nodes_6.map sim/hip/nodes_7.map

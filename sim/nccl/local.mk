@@ -12,5 +12,5 @@ libnccl_so_2_CPPFLAGS = $(AM_CPPFLAGS) -DSIM_DRIVER_DEF='"sim/nccl/driver.def"'
 libnccl_so_2_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) -pthread
 # Not bound to itself: the real library calls its own exported names so that others can stand before them. Once opened it stays,
 # for host functions of it may be on streams.
-libnccl_so_2_LDFLAGS = $(AM_LDFLAGS) -shared -pthread -Wl,-soname,libnccl.so.2 -Wl,-z,nodelete $(MS_NO_UNDEFINED)
+libnccl_so_2_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libnccl.so.2 -Wl,-z,nodelete $(MS_NO_UNDEFINED)
 libnccl_so_2_LDADD = -ldl

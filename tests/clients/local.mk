@@ -20,4 +20,3 @@ ms_clients_programs = tests/clients/av_frames.py tests/clients/core_holder.py te
 	tests/clients/tinygrad_tensors.py tests/clients/tvm_tensors.py
 EXTRA_DIST += scripts/test-clients tests/clients/clients.conf tests/clients/mark.h tests/clients/mark.py \
 	$(ms_clients_kit) $(ms_clients_requirements) $(ms_clients_programs)
-TESTS += tests/clients/judge_test.py tests/clients/small.py

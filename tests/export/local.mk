@@ -2,4 +2,3 @@
 dist_check_SCRIPTS += tests/export/formats.py
 EXTRA_DIST += tests/export/readers.py tests/export/opened.py tests/export/browser.py scripts/test-exports \
 	tests/clients/requirements/exports.txt tests/clients/requirements/exports.sources
-TESTS += tests/export/formats.py

@@ -1,16 +1,10 @@
 # tests/fuzz: readers of what others wrote. Under make check each is driven for two seconds by driver.c; scripts/fuzz drives them longer.
 ms_fuzz_common = tests/fuzz/fuzz.h tests/fuzz/file.c tests/fuzz/driver.c
-ms_fuzz_tests = tests/fuzz/fuzz_options tests/fuzz/fuzz_token
-check_PROGRAMS += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
+ms_test_programs += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
-tests_fuzz_fuzz_token_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c src/base/compiler.h src/base/options/options.h \
-	src/base/options/options.def src/base/libc.h src/base/libc.c src/base/options/options.c \
-	src/base/options/options_value.h src/base/options/options_value.c src/base/size.h src/base/size.c \
-	src/base/thread/aux_stack.h src/base/thread/aux_stack.c $(ms_fuzz_common)
+tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(ms_fuzz_common)
 if BUILD_CLI
-ms_fuzz_tests += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
-check_PROGRAMS += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
+ms_test_programs += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
 tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(ms_fuzz_common)
 tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_ledger_LDADD = $(ms_command_libs)
@@ -20,5 +14,4 @@ tests_fuzz_fuzz_report_SOURCES = tests/fuzz/fuzz_report.c tests/fuzz/verbs.c tes
 tests_fuzz_fuzz_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_report_LDADD = $(ms_command_libs)
 endif
-TESTS += $(ms_fuzz_tests)
 EXTRA_DIST += tests/fuzz/options.dict tests/fuzz/found

@@ -1,7 +1,7 @@
 # tests/gpu: the programs that run on the simulator and on hardware alike, linked by name alone: a search path says on which.
 gpu_kit = tests/gpu/kit.c tests/gpu/kit.h tests/gpu/hold.c tests/gpu/kernels.c tests/gpu/kernels.h
 gpu_ldadd = libcudart.so.13 libcuda.so.1 -ldl
-gpu_ldflags = $(AM_LDFLAGS) -pthread -Wl,-z,lazy
+gpu_ldflags = $(AM_LDFLAGS) -Wl,-z,lazy
 
 check_PROGRAMS += tests/gpu/facts tests/gpu/conformance tests/gpu/costs tests/gpu/routes tests/gpu/proxy/libcuda.so.1
 gpu_facts_sources = tests/gpu/facts.c tests/gpu/facts.h tests/gpu/facts.def tests/gpu/facts_calls.c \
@@ -29,7 +29,6 @@ tests_gpu_routes_LDFLAGS = $(gpu_ldflags)
 tests_gpu_proxy_libcuda_so_1_SOURCES = tests/gpu/proxy_driver.c
 tests_gpu_proxy_libcuda_so_1_CFLAGS = $(AM_CFLAGS) -fPIC -fvisibility=hidden
 tests_gpu_proxy_libcuda_so_1_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libcuda.so.1
-tests_gpu_proxy_libcuda_so_1_LDADD = -ldl
 
 # The same with the vendor's runtime linked in, and a launch by nvcc: only where there is a toolkit. scripts/hardware builds them.
 gpu_vendor =
@@ -52,7 +51,6 @@ print-gpu-vendor:
 MOSTLYCLEANFILES += tests/gpu/launch tests/gpu/facts_static tests/gpu/routes_static
 
 dist_check_SCRIPTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
-TESTS += tests/gpu/conformance.py tests/gpu/facts.py tests/gpu/hardware.py
 EXTRA_DIST += tests/gpu/launch.cu tests/gpu/compare.py tests/gpu/gputap.py tests/gpu/conformance.golden tests/gpu/hw/attacks.py tests/gpu/hw/context.py tests/gpu/hw/cupy_loop.py tests/gpu/hw/device_memory.py \
 	tests/gpu/hw/facts_page.py tests/gpu/hw/nccl_loop.py tests/gpu/hw/pack.py tests/gpu/hw/results.py \
 	tests/gpu/hw/stages.py tests/gpu/hw/torch_step.py scripts/hardware

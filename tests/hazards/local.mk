@@ -2,8 +2,6 @@
 check_PROGRAMS += tests/hazards/hazards
 tests_hazards_hazards_SOURCES = tests/hazards/hazards.c tests/hazards/hazards.h tests/hazards/work.c \
 	tests/hazards/ordered.c tests/hazards/captures.c tests/hazards/ends.c
-tests_hazards_hazards_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_hazards_hazards_LDADD = libcudart.so.13 libcuda.so.1
 
 dist_check_SCRIPTS += tests/hazards/hazards.py
-TESTS += tests/hazards/hazards.py

@@ -1,62 +1,40 @@
 # tests/hip: HIP, on its simulated runtimes and on whatever of the real one is there; see docs/internals/testing.md
-hip_test_ldflags = $(AM_LDFLAGS) -pthread -Wl,--disable-new-dtags,-rpath,$(abs_top_builddir)
-
 # Built once for each version of the library.
-check_PROGRAMS += tests/hip/conform_5 tests/hip/conform_6 tests/hip/conform_7
-TESTS += tests/hip/conform_5 tests/hip/conform_6 tests/hip/conform_7
+ms_test_programs += tests/hip/conform_5 tests/hip/conform_6 tests/hip/conform_7
 tests_hip_conform_5_SOURCES = tests/hip/conform.c tests/tap.h
 tests_hip_conform_5_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=5
-tests_hip_conform_5_LDFLAGS = $(hip_test_ldflags)
-tests_hip_conform_5_LDADD = libamdhip64.so.5
+tests_hip_conform_5_LDADD = libamdhip64.so.5 $(MS_BESIDE_ALL)
 tests_hip_conform_6_SOURCES = tests/hip/conform.c tests/tap.h
 tests_hip_conform_6_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=6
-tests_hip_conform_6_LDFLAGS = $(hip_test_ldflags)
-tests_hip_conform_6_LDADD = libamdhip64.so.6
+tests_hip_conform_6_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)
 tests_hip_conform_7_SOURCES = tests/hip/conform.c tests/tap.h
 tests_hip_conform_7_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
-tests_hip_conform_7_LDFLAGS = $(hip_test_ldflags)
-tests_hip_conform_7_LDADD = libamdhip64.so.7
+tests_hip_conform_7_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 
-check_PROGRAMS += tests/hip/first
-TESTS += tests/hip/first
-tests_hip_first_SOURCES = tests/hip/first.c tests/tap.h
-tests_hip_first_LDFLAGS = $(hip_test_ldflags)
-tests_hip_first_LDADD = libamdhip64.so.6 -ldl
+ms_test_programs += tests/hip/first
+tests_hip_first_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 
 dist_check_SCRIPTS += tests/hip/versions.sh
-TESTS += tests/hip/versions.sh
-EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py
+EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py tests/hip/later.h
 
 check_PROGRAMS += tests/hip/hooks tests/hip/probe
-tests_hip_hooks_SOURCES = tests/hip/hooks.c
-tests_hip_hooks_LDFLAGS = $(hip_test_ldflags)
-tests_hip_hooks_LDADD = libamdhip64.so.6 -ldl
-tests_hip_probe_SOURCES = tests/hip/probe.c
-tests_hip_probe_LDADD = -ldl
+tests_hip_hooks_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/hooks.sh
-TESTS += tests/hip/hooks.sh
 
 # A runtime that has another way to begin a capture.
 check_PROGRAMS += tests/hip/later/libamdhip64.so.6 tests/hip/later_user tests/hip/later_linked
 tests_hip_later_libamdhip64_so_6_SOURCES = tests/hip/later_library.c tests/hip/later.h
 tests_hip_later_libamdhip64_so_6_CFLAGS = $(ms_module_cflags)
 tests_hip_later_libamdhip64_so_6_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libamdhip64.so.6
-tests_hip_later_user_SOURCES = tests/hip/later_user.c tests/hip/later.h
 tests_hip_later_user_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
 tests_hip_later_linked_SOURCES = tests/hip/later_user.c tests/hip/later.h
 tests_hip_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
 tests_hip_later_linked_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
 dist_check_SCRIPTS += tests/hip/later.sh
-TESTS += tests/hip/later.sh
 
 check_PROGRAMS += tests/hip/rocblas
-tests_hip_rocblas_SOURCES = tests/hip/rocblas.c
-tests_hip_rocblas_LDFLAGS = $(hip_test_ldflags)
-tests_hip_rocblas_LDADD = libamdhip64.so.6
+tests_hip_rocblas_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/rocblas.sh
-TESTS += tests/hip/rocblas.sh
 
 check_PROGRAMS += tests/hip/ipc
-tests_hip_ipc_SOURCES = tests/hip/ipc.c
-tests_hip_ipc_LDFLAGS = $(hip_test_ldflags)
-tests_hip_ipc_LDADD = libamdhip64.so.6
+tests_hip_ipc_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)

@@ -1,13 +1,8 @@
 # tests/ipc: memory shared between processes, where the pool packs; see docs/internals/testing.md
 check_PROGRAMS += tests/ipc/agent tests/ipc/exchange
-tests_ipc_agent_SOURCES = tests/ipc/agent.c
 tests_ipc_agent_LDADD = libcuda.so.1
-tests_ipc_exchange_SOURCES = tests/ipc/exchange.c
-tests_ipc_exchange_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ipc_exchange_LDADD = libcudart.so.13 libcuda.so.1
 check_PROGRAMS += tests/ipc/threads
-tests_ipc_threads_SOURCES = tests/ipc/threads.c
-tests_ipc_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_ipc_threads_LDADD = libcudart.so.13
 
 # Called as MPI is.
@@ -17,5 +12,4 @@ tests_ipc_libmpi_so_40_CFLAGS = $(ms_module_cflags)
 tests_ipc_libmpi_so_40_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libmpi.so.40
 
 dist_check_SCRIPTS += tests/ipc/scenarios.py tests/ipc/exchange.sh
-TESTS += tests/ipc/scenarios.py tests/ipc/exchange.sh
 EXTRA_DIST += tests/ipc/agents.py

@@ -1,11 +1,7 @@
 # tests/phases: what programs name of their own time
 check_PROGRAMS += tests/phases/phases_user
-tests_phases_phases_user_SOURCES = tests/phases/phases_user.c tests/phases/nvtx_object.h tests/program.h \
-	include/memshim.h
-tests_phases_phases_user_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_phases_phases_user_LDADD = libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/phases/phases.py tests/phases/packages.py
-TESTS += tests/phases/phases.py tests/phases/packages.py
 
 # ROCTX and MSTX: stand-ins of their libraries, a profiler that MSTX calls, and a program that links with both or opens them.
 check_PROGRAMS += tests/phases/libroctx64.so.4 tests/phases/libms_tools_ext.so tests/phases/libmstx_tool.so \
@@ -18,17 +14,12 @@ tests_phases_libroctx64_so_4_DEPENDENCIES = tests/phases/roctx.map
 tests_phases_libms_tools_ext_so_SOURCES = tests/phases/mstx.c tests/phases/mstx_object.h
 tests_phases_libms_tools_ext_so_CFLAGS = $(ms_module_cflags)
 tests_phases_libms_tools_ext_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libms_tools_ext.so
-tests_phases_libms_tools_ext_so_LDADD = -ldl
 tests_phases_libmstx_tool_so_SOURCES = tests/phases/mstx_tool.c
 tests_phases_libmstx_tool_so_CFLAGS = $(ms_module_cflags)
 tests_phases_libmstx_tool_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libmstx_tool.so
-tests_phases_markers_user_SOURCES = tests/phases/markers_user.c tests/phases/mstx_object.h tests/program.h
-tests_phases_markers_user_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_phases_markers_user_LDADD = libcudart.so.13 -ldl
 tests_phases_markers_linked_SOURCES = tests/phases/markers_user.c tests/phases/mstx_object.h tests/program.h
 tests_phases_markers_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLINKED
-tests_phases_markers_linked_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_phases_markers_linked_LDADD = tests/phases/libroctx64.so.4 tests/phases/libms_tools_ext.so libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/phases/markers.py
-EXTRA_DIST += tests/phases/roctx.map
-TESTS += tests/phases/markers.py
+EXTRA_DIST += tests/phases/roctx.map tests/phases/nvtx_object.h

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "fake.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define MIB ((uint64_t)1 << 20)
 enum { LIVE_MOST = 300, DEAD_KEPT = 4096 };

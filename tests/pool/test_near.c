@@ -8,7 +8,7 @@
 #include "fake.h"
 #include "pool/space/address_cache.h"
 #include "pool/api/pool.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 enum { THREADS = 4, ROUNDS = 200000, PER_THREAD = 500, BLOCKS = 2000 };
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "fake.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define MIB ((uint64_t)1 << 20)
 enum { ROUNDS = 40, MANY = 3000 };

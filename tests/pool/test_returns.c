@@ -7,7 +7,7 @@
 
 #include "pool/stream/driver_frees.h"
 #include "streams.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define MIB  ((uint64_t)1 << 20)
 #define UNIT (32 * MIB)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "streams_calls.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)

@@ -12,7 +12,7 @@
 
 #include "fake.h"
 #include "pool/api/internal.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 enum { THREADS = 8, HELD = 64, SHELF = 256, OWNERS = 1 << 20 };
 

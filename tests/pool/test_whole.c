@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "pool/external/recycled.h"
-#include "tap.h"
+#include "tests/tap.h"
 
 enum { THINGS = 400, DEVICES = 3, THREADS = 4, TURNS = 20000 };
 

@@ -7,38 +7,29 @@ ms_user_program_CPPFLAGS = $(AM_CPPFLAGS)
 endif
 
 check_PROGRAMS += tests/programs/training
-tests_programs_training_SOURCES = tests/programs/training.c
 tests_programs_training_CPPFLAGS = $(ms_user_program_CPPFLAGS)
 tests_programs_training_LDADD = libcudart.so.13
-tests_programs_training_LDFLAGS = $(AM_LDFLAGS) -pthread
 
 dist_check_SCRIPTS += tests/programs/training.bats
-TESTS += tests/programs/training.bats
 
 # What tests/traces keeps, as a program.
 check_PROGRAMS += tests/programs/shapes
-tests_programs_shapes_SOURCES = tests/programs/shapes.c
 tests_programs_shapes_LDADD = libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/programs/shapes.py
-TESTS += tests/programs/shapes.py
 EXTRA_DIST += tests/traces/README.md tests/traces/convnet.trace.xz tests/traces/dataframe.trace.xz tests/traces/decode.trace.xz \
 	tests/traces/pipeline.trace.xz tests/traces/training.trace.xz tests/traces/transformer.trace.xz
 
 # What `memshim summary` shows of programs, as the pages have it.
 if BUILD_CLI
 check_PROGRAMS += tests/programs/ranks
-tests_programs_ranks_SOURCES = tests/programs/ranks.c
 tests_programs_ranks_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_programs_ranks_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/programs/screens.py
-TESTS += tests/programs/screens.py
 EXTRA_DIST += tests/programs/torch_step.py
 
 # The listings of docs/user/questions/.
 check_PROGRAMS += tests/programs/service
-tests_programs_service_SOURCES = tests/programs/service.c
 tests_programs_service_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_programs_service_LDADD = libcudart.so.13
 dist_check_SCRIPTS += tests/programs/questions.py
-TESTS += tests/programs/questions.py
 endif

@@ -25,7 +25,7 @@ tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedul
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool
 tests_schedules_libprograms_a_CFLAGS = $(tests_schedules_libsubject_a_CFLAGS)
 check_PROGRAMS += tests/schedules/schedules tests/schedules/crash
-TESTS += tests/schedules/schedules.py tests/schedules/crash.py
+dist_check_SCRIPTS += tests/schedules/schedules.py tests/schedules/crash.py
 endif
 # The vendor and the book: each call is a step that depends on all others of theirs (order.h).
 if !SANITIZED
@@ -60,7 +60,5 @@ tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h
 	src/base/store/store_load.c src/record/reader/recover.c src/record/reader/recover_pools.c \
 	src/record/reader/recover_events.c
 tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)
-tests_schedules_crash_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
-dist_check_SCRIPTS += tests/schedules/crash.py
-dist_check_SCRIPTS += tests/schedules/schedules.py
-EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py tests/schedules/mutate.py tests/schedules/complete.py tests/schedules/complete.md tests/schedules/mutants.md
+EXTRA_DIST += tests/schedules/mutants.py tests/schedules/mutants_ledger.py tests/schedules/mutate.py tests/schedules/complete.py tests/schedules/complete.md \
+	tests/schedules/mutants.md

@@ -6,26 +6,17 @@ tests_stack_libframes_a_SOURCES = tests/stack/frames.c tests/stack/snap.h
 tests_stack_libframes_a_CFLAGS = -std=gnu11 $(MS_WARNINGS) $(MS_SANITIZE) -O2 -fomit-frame-pointer -Wno-vla
 
 ms_stack_libs = tests/stack/libframes.a src/libmsfloor.a $(LIBUNWIND_LIBS)
-ms_stack_tests = tests/stack/test_walk tests/stack/test_signals tests/stack/test_reload tests/stack/test_garbage \
+ms_test_programs += tests/stack/test_walk tests/stack/test_signals tests/stack/test_reload tests/stack/test_garbage \
 	tests/stack/test_harm tests/stack/test_recall tests/stack/test_sample
-check_PROGRAMS += $(ms_stack_tests) tests/stack/show
-TESTS += $(ms_stack_tests) tests/stack/gdb.sh
+check_PROGRAMS += tests/stack/show
 dist_check_SCRIPTS += tests/stack/gdb.sh
-tests_stack_test_walk_SOURCES = tests/stack/test_walk.c tests/stack/snap.h tests/tap.h
 tests_stack_test_walk_LDADD = $(ms_stack_libs)
-tests_stack_test_signals_SOURCES = tests/stack/test_signals.c tests/stack/snap.h tests/tap.h
 tests_stack_test_signals_LDADD = $(ms_stack_libs)
-tests_stack_test_reload_SOURCES = tests/stack/test_reload.c tests/stack/snap.h tests/tap.h
 tests_stack_test_reload_LDADD = $(ms_stack_libs)
-tests_stack_test_garbage_SOURCES = tests/stack/test_garbage.c tests/stack/snap.h tests/tap.h
 tests_stack_test_garbage_LDADD = $(ms_stack_libs)
-tests_stack_test_harm_SOURCES = tests/stack/test_harm.c tests/stack/snap.h tests/tap.h
 tests_stack_test_harm_LDADD = $(ms_stack_libs)
-tests_stack_test_recall_SOURCES = tests/stack/test_recall.c tests/tap.h
 tests_stack_test_recall_CFLAGS = $(AM_CFLAGS) -fomit-frame-pointer
 tests_stack_test_recall_LDADD = $(ms_stack_libs)
-tests_stack_test_recall_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_stack_test_sample_SOURCES = tests/stack/test_sample.c tests/tap.h
 tests_stack_test_sample_LDADD = $(ms_stack_libs) -lm
 tests_stack_show_SOURCES = tests/stack/show.c tests/stack/show.h tests/stack/show_stack.c tests/stack/snap.h
 tests_stack_show_LDADD = $(ms_stack_libs)
@@ -50,18 +41,13 @@ tests_stack_plugin_large_so_SOURCES = tests/stack/plugin.c
 tests_stack_plugin_large_so_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN_FRAME_BYTES=72000
 tests_stack_plugin_large_so_CFLAGS = $(ms_plugin_cflags)
 tests_stack_plugin_large_so_LDFLAGS = -shared
-tests_stack_joiner_so_SOURCES = tests/stack/joiner.c
 tests_stack_joiner_so_CFLAGS = $(ms_plugin_cflags)
 tests_stack_joiner_so_LDFLAGS = -shared
 
 # Measures and prints; nobody runs it by itself.
 check_PROGRAMS += tests/bench/stack
-tests_bench_stack_SOURCES = tests/bench/stack.c tests/bench/chain.h
-tests_bench_stack_LDADD = src/libmsfloor.a $(LIBUNWIND_LIBS)
 
 # Through the whole library.
 check_PROGRAMS += tests/stack/many_blocks
-tests_stack_many_blocks_SOURCES = tests/stack/many_blocks.c tests/stack/snap.h
 tests_stack_many_blocks_LDADD = tests/stack/libframes.a libcudart.so.13
-TESTS += tests/stack/modes.sh
 dist_check_SCRIPTS += tests/stack/modes.sh

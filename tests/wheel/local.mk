@@ -3,4 +3,3 @@ EXTRA_DIST += scripts/wheel scripts/test-arm64 packaging/wheel/NOTICE.md packagi
 	packaging/wheel/make-wheels packaging/wheel/sim-metadata.txt packaging/wheel/sources.tsv packaging/wheel/toolchain \
 	packaging/wheel/tools.txt packaging/wheel/zig.txt tests/wheel/emulate.sh tests/wheel/foreign.sh tests/wheel/inside tests/wheel/lines.py tests/wheel/trees
 dist_check_SCRIPTS += tests/wheel/elves.py
-TESTS += tests/wheel/elves.py
