@@ -19,9 +19,7 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.
 	hooks/observe/ends.c hooks/lookup/entry.h
 HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvtx.c hooks/observe/mstx.c \
 	hooks/table/roctx.c hooks/table/cuda_uses.c hooks/follow/uses.h hooks/follow/uses.c \
-	hooks/follow/graph_uses.h hooks/follow/graph_uses.c hooks/follow/graph_nodes.h \
-	hooks/follow/graph_nodes.c hooks/follow/graph_owed.h hooks/follow/graph_owed.c \
-	hooks/follow/layouts.c
+	hooks/follow/graph_execs.h hooks/follow/graph_execs.c hooks/follow/layouts.c
 HOOKS_SOURCES += hooks/serve/serve_handles.h hooks/serve/serve_handles.c hooks/serve/serve_wait.c
 HOOKS_SOURCES += hooks/table/name.h hooks/serve/direct.h hooks/serve/direct.c hooks/serve/direct_stream.c \
 	hooks/lookup/listeners.h hooks/lookup/listeners.c hooks/lookup/unknown.h hooks/lookup/unknown.c

@@ -11,55 +11,29 @@
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "hooks/observe/invalid_free.h"
 #include "pool/external/external.h"
 
-enum { BUCKETS = 4096, CHUNK = 64, HOLDS_MAX = 1 << 16 };
+enum { HOLDS_MAX = 1 << 16 };
 
-static struct hold {
-    struct hold *next;
+struct hold {
+    struct ms_keyed by; /* the holder and the handle, or the thread while it is in the group */
     uint64_t holder, handle, bytes;
     uint64_t address; /* of a buffer of ours, which is held; or 0 */
-    const void *out;
+    const void *out;  /* NULL: not in a group */
     uint32_t thread;
     uint32_t row; /* where the record counts it; 0: nowhere */
-} * buckets[BUCKETS], *waiting_holds, *spare;
-static uint32_t made;
+};
+
+static struct ms_keyed_table holds = MS_KEYED_TABLE(struct hold, 64, 4096);
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_EXPORT);
 static MS_TLS unsigned groups, waiting; /* that the thread is in; what it registered in them */
 
-static struct hold **buffer_holds_bucket_of(uint64_t holder, uint64_t handle)
+static uint64_t hold_key(const struct hold *hold)
 {
-    return &buckets[((holder >> 4 ^ handle >> 3) * 0x9e3779b97f4a7c15u >> 52) % BUCKETS];
-}
-
-static void buffer_holds_put(struct hold **list, struct hold *hold)
-{
-    hold->next = *list;
-    *list = hold;
-}
-
-static struct hold *buffer_holds_take(struct hold **link)
-{
-    struct hold *hold = *link;
-
-    *link = hold->next;
-    return hold;
-}
-
-/* Under the lock; NULL without memory, or of too many. */
-static struct hold *take_spare(void)
-{
-    struct hold *chunk;
-
-    if (!spare && made < HOLDS_MAX && (chunk = ms_arena_alloc(CHUNK * sizeof(*chunk))) != NULL) {
-        made += CHUNK;
-        for (unsigned i = 0; i < CHUNK; i++)
-            buffer_holds_put(&spare, &chunk[i]);
-    }
-    return spare ? buffer_holds_take(&spare) : NULL;
+    return hold->out ? hold->thread : hold->holder >> 4 ^ hold->handle >> 3;
 }
 
 /* No lock held: the registration is over. */
@@ -71,16 +45,15 @@ static void buffer_holds_end(const struct hold *hold)
         ms_external_release(hold->address);
 }
 
-static void note_hold(const struct hold *hold, bool is_waiting)
+static void note_hold(struct hold *hold)
 {
     struct hold *noted;
 
     ms_lock(&lock);
-    noted = take_spare();
+    noted = holds.count < HOLDS_MAX ? ms_keyed_add(&holds, hold_key(hold)) : NULL;
     if (noted) {
+        hold->by = noted->by;
         *noted = *hold;
-        buffer_holds_put(is_waiting ? &waiting_holds : buffer_holds_bucket_of(hold->holder, hold->handle),
-                         noted);
     }
     ms_unlock(&lock);
     if (noted)
@@ -88,20 +61,6 @@ static void note_hold(const struct hold *hold, bool is_waiting)
     if (hold->address)
         ms_external_spend(hold->address); /* nobody will know when it is over */
     buffer_holds_end(hold);
-}
-
-/* Takes out the first of a list that is the holder's: of this handle, or whichever. */
-static bool buffer_holds_take_of(struct hold **list, uint64_t holder, const uint64_t *handle,
-                                 struct hold *hold_p)
-{
-    for (struct hold **link = list; *link; link = &(*link)->next) {
-        if ((*link)->holder != holder || (handle && (*link)->handle != *handle))
-            continue;
-        *hold_p = **link;
-        buffer_holds_put(&spare, buffer_holds_take(link));
-        return true;
-    }
-    return false;
 }
 
 uint64_t ms_hold_handle(const struct ms_args *args)
@@ -128,27 +87,26 @@ void ms_hold_begun(const struct ms_call *call)
     hold.row = known || later ? ms_invalid_free_of_registration(call) : 0;
     waiting += later;
     if (hold.address || hold.row)
-        note_hold(&hold, later);
+        note_hold(&hold);
 }
 
 /* Of a group that failed, or goes on without the thread, no handle is known. */
 static void group_ended(int status)
 {
     uint32_t thread = ms_thread_id();
-    struct hold **link = &waiting_holds;
 
     ms_lock(&lock);
-    while (*link) {
-        struct hold *hold = *link;
-        if (hold->thread != thread) {
-            link = &hold->next;
+    for (void **place = ms_keyed_find(&holds, thread); *place;) {
+        struct hold *hold = *place;
+        if (!hold->out || hold->thread != thread) {
+            place = ms_keyed_after(place, thread);
             continue;
         }
         if (status == 0)
             memcpy(&hold->handle, hold->out, sizeof(hold->handle));
         hold->out = NULL;
-        buffer_holds_take(link);
-        buffer_holds_put(buffer_holds_bucket_of(hold->holder, hold->handle), hold);
+        ms_keyed_rename(&holds, hold, hold_key(hold));
+        place = ms_keyed_find(&holds, thread);
     }
     ms_unlock(&lock);
     waiting = 0;
@@ -172,45 +130,56 @@ void ms_hold_group(bool begins, int status)
 
 void ms_hold_ended(const struct ms_call *call)
 {
-    uint64_t handle = call->args.key;
-    struct hold hold;
-    bool found;
+    struct hold wanted = {.holder = call->args.given, .handle = call->args.key}, *hold = NULL;
+    uint64_t key = hold_key(&wanted);
 
     ms_lock(&lock);
-    found = handle && buffer_holds_take_of(buffer_holds_bucket_of(call->args.given, handle), call->args.given,
-                                           &handle, &hold);
+    for (void **place = ms_keyed_find(&holds, key); wanted.handle && *place;
+         place = ms_keyed_after(place, key)) {
+        hold = *place;
+        if (!hold->out && hold->holder == wanted.holder && hold->handle == wanted.handle)
+            break;
+        hold = NULL;
+    }
+    if (hold) {
+        wanted = *hold;
+        ms_keyed_remove(&holds, hold);
+    }
     ms_unlock(&lock);
-    if (found)
-        buffer_holds_end(&hold);
+    if (hold)
+        buffer_holds_end(&wanted);
 }
 
-/* One of the holder's, wherever it is. */
+/* One of the holder's, in this bucket or behind it. */
 static bool take_any(uint64_t holder, unsigned *bucket_p, struct hold *hold_p)
 {
-    bool found;
+    struct hold *hold = NULL;
 
     ms_lock(&lock);
-    found = buffer_holds_take_of(&waiting_holds, holder, NULL, hold_p);
-    while (!found && *bucket_p < BUCKETS)
-        if (!(found = buffer_holds_take_of(&buckets[*bucket_p], holder, NULL, hold_p)))
-            ++*bucket_p;
+    for (; holds.count && !hold && *bucket_p < holds.bucket_count; *bucket_p += !hold) {
+        hold = holds.buckets[*bucket_p];
+        while (hold && hold->holder != holder)
+            hold = hold->by.next;
+    }
+    if (hold) {
+        *hold_p = *hold;
+        ms_keyed_remove(&holds, hold);
+    }
     ms_unlock(&lock);
-    return found;
+    return hold != NULL;
 }
 
 void ms_holder_ended(uint64_t holder)
 {
     struct hold hold;
 
-    for (unsigned bucket = 0; made && take_any(holder, &bucket, &hold);)
+    for (unsigned bucket = 0; take_any(holder, &bucket, &hold);)
         buffer_holds_end(&hold);
 }
 
 static void holds_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(buckets, 0, sizeof(buckets));
-    waiting_holds = spare = NULL;
-    made = 0;
+    ms_keyed_reset(&holds);
 }
 MS_AT_FORK(MS_FORK_SERVICE, holds_reset);

@@ -1,22 +1,20 @@
 /* graph_memory.c - see graph_memory.h.
  *
- * Runs in the program's threads. Owns the nodes, in a hash table by address and in a list by age, in chunks
- * of the arena (bounded: programs make nodes again and again, mostly at the same addresses), under one lock
- * (MS_RANK_OBJECT), under which nobody is called; and what is recorded for each device, which one thread at a
- * time changes: another that comes meanwhile leaves it to the next. */
+ * Runs in the program's threads. Owns the nodes, by address and in a list by age (bounded: programs make
+ * nodes again and again, mostly at the same addresses), under one lock (MS_RANK_OBJECT), under which nobody
+ * is called; and what is recorded for each device, which one thread at a time changes: another that comes
+ * meanwhile leaves it to the next. */
 #include "hooks/follow/graph_memory.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "vendor/context_scope.h"
-#include "hooks/follow/graph_owed.h"
+#include "hooks/follow/graph_execs.h"
 #include "hooks/init.h"
 
-#define BUCKETS       1024
-#define CHUNK         64
 #define MOST          65536
 #define PIECES        64
 #define LEGACY_STREAM 1u
@@ -28,9 +26,9 @@ enum node_state {
 };
 
 struct node {
-    struct node *next; /* in its bucket */
+    struct ms_keyed by; /* its address */
     struct node *newer, *older;
-    uint64_t address, bytes;
+    uint64_t bytes;
     ms_stack_id stack;
     unsigned thread;
     int16_t device;
@@ -54,28 +52,14 @@ struct kept {
 
 _Atomic bool ms_graph_memory_any;
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct node *nodes[BUCKETS], *fresh, *newest, *oldest;
-static unsigned fresh_left, node_count;
+static struct ms_keyed_table nodes = MS_KEYED_TABLE(struct node, 64, 1024);
+static struct node *newest, *oldest;
 static uint64_t live_bytes[MS_DEVICES_MAX];
 static struct kept kept[MS_DEVICES_MAX];
 static const struct ms_gpu *_Atomic asked[MS_DEVICES_MAX];
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
-
-static struct node **graph_memory_bucket_of(uint64_t address)
-{
-    return &nodes[(address >> 9) * 0x9e3779b97f4a7c15u >> 54];
-}
-
-static struct node *graph_memory_find_locked(uint64_t address)
-{
-    struct node *node = *graph_memory_bucket_of(address);
-
-    while (node && node->address != address)
-        node = node->next;
-    return node;
-}
 
 static void leave_list_locked(struct node *node)
 {
@@ -93,17 +77,10 @@ static void be_newest_locked(struct node *node)
 
 static struct node *make_locked(uint64_t address)
 {
-    struct node *node;
+    struct node *node = nodes.count < MOST ? ms_keyed_add(&nodes, address) : NULL;
 
-    if (!fresh_left && node_count < MOST && (fresh = ms_arena_alloc(CHUNK * sizeof(*fresh))) != NULL)
-        fresh_left = CHUNK;
-    if (!fresh_left)
-        return NULL;
-    node = fresh++;
-    fresh_left--;
-    node_count++;
-    *node = (struct node){.next = *graph_memory_bucket_of(address), .address = address};
-    *graph_memory_bucket_of(address) = node;
+    if (node)
+        *node = (struct node){.by = node->by};
     return node;
 }
 
@@ -123,10 +100,10 @@ static void graph_memory_remember(const struct node *what)
     struct node *node;
 
     ms_lock(&lock);
-    if ((node = graph_memory_find_locked(what->address)) != NULL)
+    if ((node = *ms_keyed_find(&nodes, what->by.key)) != NULL)
         leave_list_locked(node);
     else
-        node = make_locked(what->address);
+        node = make_locked(what->by.key);
     if (node) {
         if (node->state == IDLE || node->state == KEPT) {
             node->bytes = what->bytes;
@@ -147,7 +124,7 @@ bool ms_graph_memory_is_node(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return false;
     ms_lock(&lock);
-    found = graph_memory_find_locked(address) != NULL;
+    found = *ms_keyed_find(&nodes, address) != NULL;
     ms_unlock(&lock);
     return found;
 }
@@ -160,7 +137,7 @@ bool ms_graph_memory_is_unknown(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return false;
     ms_lock(&lock);
-    if ((node = graph_memory_find_locked(address)) != NULL)
+    if ((node = *ms_keyed_find(&nodes, address)) != NULL)
         unknown = !node->was_block;
     ms_unlock(&lock);
     return unknown;
@@ -191,7 +168,7 @@ void ms_graph_memory_freed(uint64_t address)
     if (MS_LIKELY(!atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)))
         return;
     ms_lock(&lock);
-    if ((node = graph_memory_find_locked(address)) != NULL && node->state == LIVE)
+    if ((node = *ms_keyed_find(&nodes, address)) != NULL && node->state == LIVE)
         set_state_locked(node, IDLE);
     ms_unlock(&lock);
 }
@@ -203,7 +180,7 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
     bool is_known = device >= 0 && device < MS_DEVICES_MAX;
 
     graph_memory_remember(
-        &(struct node){.address = address,
+        &(struct node){.by.key = address,
                        .bytes = call->args.bytes,
                        .stack = outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller),
                        .thread = ms_thread_id(),
@@ -245,7 +222,7 @@ static bool turn(uint64_t address, bool is_free, struct node *node_p)
     bool turns;
 
     ms_lock(&lock);
-    node = graph_memory_find_locked(address);
+    node = *ms_keyed_find(&nodes, address);
     turns = node && node->device >= 0 && (node->state == LIVE) == is_free;
     if (turns) {
         set_state_locked(node, is_free ? IDLE : LIVE);
@@ -261,14 +238,14 @@ static void make_block(const struct node *node)
     const struct ms_gpu *gpu = atomic_load_explicit(&asked[node->device], memory_order_relaxed);
 
     if (gpu)
-        graph_memory_record(gpu, node, MS_SPACE_ADDRESS, node->address, node->bytes, node->device);
+        graph_memory_record(gpu, node, MS_SPACE_ADDRESS, node->by.key, node->bytes, node->device);
 }
 
 static void graph_memory_end_block(const struct node *node)
 {
     struct ms_block block;
 
-    ms_ledger_free_begin(MS_SPACE_ADDRESS, node->address, &block);
+    ms_ledger_free_begin(MS_SPACE_ADDRESS, node->by.key, &block);
 }
 
 /* The oldest of a device's blocks, where they are more than all that it keeps: it was reset. */
@@ -499,9 +476,8 @@ void ms_graph_memory_launched(uint64_t exec)
 static void graph_memory_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(nodes, 0, sizeof(nodes));
+    ms_keyed_reset(&nodes);
     newest = oldest = NULL;
-    fresh_left = node_count = 0;
     memset(live_bytes, 0, sizeof(live_bytes));
     memset(kept, 0, sizeof(kept));
     memset((void *)asked, 0, sizeof(asked));

@@ -4,7 +4,7 @@
  * Floor 3. A node has its address from when it is made, or captured; memory is behind it from a launch until
  * it is freed, and nodes share what the driver keeps for graphs. So a node is no block. What a launch
  * allocates and no node of the same graph frees is the program's to free: a block at the node's address, from
- * the launch on (graph_owed.h), that may leak. How much a device keeps for graphs the driver tells, asked
+ * the launch on (graph_execs.h), that may leak. How much a device keeps for graphs the driver tells, asked
  * whenever the program has waited, ended a graph, or trims that memory; what is no block is recorded as
  * pieces of kind `graph`. How much of it is *used* says nothing of who has to free it: a driver counts all of
  * it there, freed or not (docs/user/hardware.md). Both have the name and the stack of the calls that made the

@@ -15,7 +15,7 @@ struct graph {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct ms_keyed_table graphs = MS_KEYED_TABLE(struct graph, 128);
+static struct ms_keyed_table graphs = MS_KEYED_TABLE(struct graph, 128, 256);
 
 void ms_graph_made(uint64_t handle, uint64_t context)
 {
@@ -54,7 +54,7 @@ unsigned ms_graphs_context_ended(uint64_t context)
     unsigned count = 0;
 
     ms_lock(&lock);
-    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+    for (unsigned b = 0; b < graphs.bucket_count; b++) {
         for (void **place = &graphs.buckets[b]; *place;) {
             struct graph *graph = *place;
             if (graph->context != context) {

@@ -10,21 +10,18 @@
 
 #include <string.h>
 
-#include "base/records.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "vendor/gpu.h"
 #include "hooks/follow/buffers.h"
 #include "hooks/observe/invalid_free.h"
 #include "hooks/serve/serve_handles.h"
 
-#define BUCKETS 1024
-
-/* Invariant: an object is in the table while references + mappings > 0, and findable by `handle` while
+/* Invariant: an object is in the table while references + mappings > 0, and findable by its handle while
  * references > 0. */
 struct object {
-    struct object *next;
-    uint64_t handle; /* the vendor's */
-    uint64_t number; /* the ledger's key */
+    struct ms_keyed by; /* the vendor's handle */
+    uint64_t number;    /* the ledger's key */
     uint32_t references;
     uint32_t mappings;
     uint8_t fill;      /* with what it is filled when it is mapped next, if with anything */
@@ -37,31 +34,25 @@ struct object {
 };
 
 struct mapping {
-    struct mapping *next;
-    uint64_t address, bytes;
+    struct ms_keyed by; /* its address */
+    uint64_t bytes;
     uint64_t number; /* the object's, also when both have gone */
     struct object *object;
     bool leaving; /* being unmapped by a call under way */
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct object *objects[BUCKETS];
-static struct mapping *mappings[BUCKETS];
-static struct ms_records spare_objects = MS_RECORDS(struct object, next, 128);
-static struct ms_records spare_mappings = MS_RECORDS(struct mapping, next, 128);
+static struct ms_keyed_table objects = MS_KEYED_TABLE(struct object, 128, 1024);
+static struct ms_keyed_table mappings = MS_KEYED_TABLE(struct mapping, 128, 1024);
 static uint64_t last_number;
 static bool unseen_mappings; /* there was one that is not in the table */
 
-static unsigned handles_bucket_of(uint64_t key)
-{
-    return (unsigned)(key * 0x9e3779b97f4a7c15u >> 48) % BUCKETS;
-}
-
 static struct object *handles_find_locked(uint64_t handle)
 {
-    for (struct object *o = objects[handles_bucket_of(handle)]; o; o = o->next) {
-        if (o->handle == handle && o->references > 0)
-            return o;
+    for (void **place = ms_keyed_find(&objects, handle); *place; place = ms_keyed_after(place, handle)) {
+        struct object *object = *place;
+        if (object->references > 0)
+            return object;
     }
     return NULL;
 }
@@ -75,15 +66,10 @@ static uint64_t handles_named(const struct ms_call *call, uint64_t handle)
 /* Take a dead object out of the table. Returns true if it was dead; its number is then in *number_p. */
 static bool bury_locked(struct object *object, uint64_t *number_p)
 {
-    struct object **link = &objects[handles_bucket_of(object->handle)];
-
     if (object->references > 0 || object->mappings > 0)
         return false;
-    while (*link != object)
-        link = &(*link)->next;
-    *link = object->next;
     *number_p = object->number;
-    ms_records_drop(&spare_objects, object);
+    ms_keyed_remove(&objects, object);
     return true;
 }
 
@@ -98,10 +84,8 @@ static bool reference(uint64_t handle, struct object **object_p)
     object = handles_find_locked(handle);
     if (object) {
         object->references++;
-    } else if ((object = ms_records_take(&spare_objects))) {
-        *object = (struct object){.handle = handle, .references = 1, .number = ++last_number};
-        object->next = objects[handles_bucket_of(handle)];
-        objects[handles_bucket_of(handle)] = object;
+    } else if ((object = ms_keyed_add(&objects, handle))) {
+        *object = (struct object){.by = object->by, .references = 1, .number = ++last_number};
         is_new = true;
     }
     ms_unlock(&lock);
@@ -204,9 +188,9 @@ bool ms_handle_recycle(struct ms_call *call, struct ms_recycled_key *key_p)
 
 static struct mapping *mapping_at_locked(uint64_t address)
 {
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct mapping *m = mappings[b]; m; m = m->next) {
-            if (address - m->address < m->bytes)
+    for (unsigned b = 0; b < mappings.bucket_count; b++) {
+        for (struct mapping *m = mappings.buckets[b]; m; m = m->by.next) {
+            if (address - m->by.key < m->bytes)
                 return m;
         }
     }
@@ -242,15 +226,9 @@ void ms_handle_retained(struct ms_call *call)
     } else if (mapping) {
         /* Every handle was released, the mapping kept the memory: it goes on under the value that the driver
          * gives now. */
-        struct object **link = &objects[handles_bucket_of(mapping->object->handle)];
         object = mapping->object;
-        while (*link != object)
-            link = &(*link)->next;
-        *link = object->next;
-        object->handle = handle;
         object->references = 1;
-        object->next = objects[handles_bucket_of(handle)];
-        objects[handles_bucket_of(handle)] = object;
+        ms_keyed_rename(&objects, object, handle);
     }
     ms_unlock(&lock);
     /* The handle of a buffer that is recorded as a buffer: counted here for its release alone. */
@@ -306,12 +284,13 @@ static uint64_t former_locked(uint64_t handle)
     uint64_t number = 0;
     unsigned left = GONE_MAX;
 
-    for (struct object *o = objects[handles_bucket_of(handle)]; o; o = o->next) {
-        if (o->handle == handle && o->references == 0 && o->number > number)
+    for (void **place = ms_keyed_find(&objects, handle); *place; place = ms_keyed_after(place, handle)) {
+        const struct object *o = *place;
+        if (o->references == 0 && o->number > number)
             number = o->number;
     }
-    for (struct object *o = spare_objects.spare; o && left > 0; o = o->next, left--) {
-        if (o->handle == handle && o->number > number)
+    for (struct object *o = objects.records.spare; o && left > 0; o = o->by.next, left--) {
+        if (o->by.key == handle && o->number > number)
             number = o->number;
     }
     return number;
@@ -335,23 +314,14 @@ bool ms_handle_at(uint64_t address, uint64_t *number_p, uint64_t *begin_p, bool 
     ms_lock(&lock);
     struct mapping *found = mapping_at_locked(address);
     *mapped_p = found != NULL;
-    for (struct mapping *m = spare_mappings.spare; !*mapped_p && m && left > 0; m = m->next, left--) {
-        if (m->address == address && m->number && (!found || m->number > found->number))
+    for (struct mapping *m = mappings.records.spare; !*mapped_p && m && left > 0; m = m->by.next, left--) {
+        if (m->by.key == address && m->number && (!found || m->number > found->number))
             found = m;
     }
     *number_p = found ? found->number : 0;
-    *begin_p = found ? found->address : 0;
+    *begin_p = found ? found->by.key : 0;
     ms_unlock(&lock);
     return found != NULL;
-}
-
-static struct mapping *mapping_from_locked(uint64_t address)
-{
-    struct mapping *m = mappings[handles_bucket_of(address)];
-
-    while (m && m->address != address)
-        m = m->next;
-    return m;
 }
 
 bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uint64_t *end_p)
@@ -362,10 +332,10 @@ bool ms_handle_span(uint64_t address, uint64_t *number_p, uint64_t *begin_p, uin
 
     if (found) {
         *number_p = m->number;
-        *begin_p = m->address;
+        *begin_p = m->by.key;
     }
-    for (; m && m->bytes; m = mapping_from_locked(*end_p))
-        *end_p = m->address + m->bytes;
+    for (; m && m->bytes; m = *ms_keyed_find(&mappings, *end_p))
+        *end_p = m->by.key + m->bytes;
     ms_unlock(&lock);
     return found;
 }
@@ -402,14 +372,12 @@ void ms_handle_map_end(struct ms_call *call, int status)
     if (status == 0) {
         extend_import(call, object);
         ms_lock(&lock);
-        mapping = ms_records_take(&spare_mappings);
+        mapping = ms_keyed_add(&mappings, call->args.given);
         if (mapping) {
-            *mapping = (struct mapping){.address = call->args.given,
+            *mapping = (struct mapping){.by = mapping->by,
                                         .bytes = call->args.bytes,
                                         .number = object->number,
                                         .object = call->object};
-            mapping->next = mappings[handles_bucket_of(mapping->address)];
-            mappings[handles_bucket_of(mapping->address)] = mapping;
             fill = object->fill;
             object->fill = 0;
         }
@@ -429,9 +397,9 @@ static bool handles_mark(const struct ms_call *call, bool leaving)
     bool any = false;
 
     ms_lock(&lock);
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct mapping *m = mappings[b]; m; m = m->next) {
-            if (m->address - call->args.given < call->args.bytes && m->leaving != leaving) {
+    for (unsigned b = 0; b < mappings.bucket_count; b++) {
+        for (struct mapping *m = mappings.buckets[b]; m; m = m->by.next) {
+            if (m->by.key - call->args.given < call->args.bytes && m->leaving != leaving) {
                 m->leaving = leaving;
                 any = true;
             }
@@ -448,16 +416,13 @@ void ms_handle_unmap_begin(struct ms_call *call)
     call->found = handles_mark(call, true);
 }
 
-/* Take one mapping of the range out, whose unmapping has ended. */
-static struct mapping *pop_leaving_locked(uint64_t begin, uint64_t bytes)
+/* One mapping of the range whose unmapping has ended. */
+static struct mapping *leaving_locked(uint64_t begin, uint64_t bytes)
 {
-    for (unsigned b = 0; b < BUCKETS; b++) {
-        for (struct mapping **link = &mappings[b]; *link; link = &(*link)->next) {
-            struct mapping *m = *link;
-            if (m->leaving && m->address - begin < bytes) {
-                *link = m->next;
+    for (unsigned b = 0; b < mappings.bucket_count; b++) {
+        for (struct mapping *m = mappings.buckets[b]; m; m = m->by.next) {
+            if (m->leaving && m->by.key - begin < bytes)
                 return m;
-            }
         }
     }
     return NULL;
@@ -480,10 +445,10 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
     }
     for (;;) {
         ms_lock(&lock);
-        mapping = pop_leaving_locked(begin, bytes);
+        mapping = leaving_locked(begin, bytes);
         dead = mapping && (mapping->object->mappings--, bury_locked(mapping->object, &number));
         if (mapping)
-            ms_records_drop(&spare_mappings, mapping);
+            ms_keyed_remove(&mappings, mapping);
         ms_unlock(&lock);
         if (dead)
             handles_end_block(number);
@@ -495,9 +460,8 @@ void ms_handle_unmap_end(struct ms_call *call, int status)
 static void handles_reset(void)
 {
     ms_lock_reset(&lock);
-    memset(objects, 0, sizeof(objects));
-    memset(mappings, 0, sizeof(mappings));
-    spare_objects.spare = spare_mappings.spare = NULL;
+    ms_keyed_reset(&objects);
+    ms_keyed_reset(&mappings);
     last_number = 0;
     unseen_mappings = false;
 }

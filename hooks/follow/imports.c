@@ -29,7 +29,7 @@ struct import {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct ms_keyed_table imports = MS_KEYED_TABLE(struct import, 128);
+static struct ms_keyed_table imports = MS_KEYED_TABLE(struct import, 128, 256);
 static _Atomic uint32_t import_count; /* in the table: a free need not look where there are none */
 
 static struct import *imports_find_locked(unsigned space, uint64_t key)
@@ -45,13 +45,9 @@ static struct import *imports_find_locked(unsigned space, uint64_t key)
 /* Takes it out of the table if nothing holds it any more. */
 static void bury_locked(struct import *import)
 {
-    void **place = ms_keyed_find(&imports, import->by.key);
-
     if (import->opens > 0 || import->closing > 0)
         return;
-    while (*place != import)
-        place = ms_keyed_after(place, import->by.key);
-    ms_keyed_drop(&imports, place);
+    ms_keyed_remove(&imports, import);
     atomic_fetch_sub_explicit(&import_count, 1, memory_order_relaxed);
 }
 
@@ -142,7 +138,7 @@ void ms_import_close_end(struct ms_call *call, int status)
 void ms_imports_context_ended(uint64_t context)
 {
     ms_lock(&lock);
-    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+    for (unsigned b = 0; b < imports.bucket_count; b++) {
         for (struct import *import = imports.buckets[b], *next; import; import = next) {
             next = import->by.next;
             if (import->context == context) {

@@ -29,7 +29,7 @@ struct exported {
 typedef CUresult (*export_func_t)(CUipcMemHandle *, CUdeviceptr);
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct ms_keyed_table exports = MS_KEYED_TABLE(struct exported, 64);
+static struct ms_keyed_table exports = MS_KEYED_TABLE(struct exported, 64, 256);
 
 /* True if the block is in the table now with this row. False if it was there already (its row is in *row_p),
  * or without memory. */
@@ -211,7 +211,7 @@ void ms_ipc_block_freed(const struct ms_pool_block *block)
 void ms_ipc_exports_context_ended(uint64_t context)
 {
     ms_lock(&lock);
-    for (unsigned b = 0; b < MS_KEYED_BUCKETS; b++) {
+    for (unsigned b = 0; b < exports.bucket_count; b++) {
         for (void **place = &exports.buckets[b]; *place;) {
             struct exported *entry = *place;
             if (entry->context != context) {

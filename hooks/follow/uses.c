@@ -10,7 +10,7 @@
 #include "vendor/gpu.h"
 #include "vendor/context_scope.h"
 #include "hooks/dispatch.h"
-#include "hooks/follow/graph_uses.h"
+#include "hooks/follow/graph_execs.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
 #include "hooks/hook_scope.h"

@@ -61,7 +61,7 @@ void ms_use_told(const struct ms_target *target, const struct ms_use *use, const
 /** A node was added whose parameters are these; NULL: of a type that is a function of its own. */
 void ms_use_of_node(const struct ms_gpu *gpu, const CUgraphNodeParams *node);
 
-/** A node of the executable graph was given these parameters (graph_uses.h). */
+/** A node of the executable graph was given these parameters (graph_execs.h). */
 void ms_use_of_exec(const struct ms_gpu *gpu, uint64_t exec, const CUgraphNodeParams *node);
 
 static inline uint64_t ms_use_begins(void)

@@ -8,7 +8,7 @@
 #include "vendor/gpu.h"
 #include "hooks/follow/balance.h"
 #include "hooks/follow/graph_memory.h"
-#include "hooks/follow/graph_uses.h"
+#include "hooks/follow/graph_execs.h"
 #include "hooks/init.h"
 #include "hooks/observe/no_memory.h"
 #include "hooks/serve/serve.h"

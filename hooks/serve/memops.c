@@ -20,7 +20,7 @@ struct wish {
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
-static struct ms_keyed_table wishes = MS_KEYED_TABLE(struct wish, 256);
+static struct ms_keyed_table wishes = MS_KEYED_TABLE(struct wish, 256, 256);
 static _Atomic bool any;
 
 void ms_memops_set(uint64_t block_id, bool on)

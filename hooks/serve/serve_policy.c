@@ -18,7 +18,7 @@
 #include "hooks/follow/balance.h"
 #include "hooks/follow/buffers.h"
 #include "hooks/follow/graph_memory.h"
-#include "hooks/follow/graph_uses.h"
+#include "hooks/follow/graph_execs.h"
 #include "hooks/serve/serve_handles.h"
 #include "hooks/lookup/unknown.h"
 #include "hooks/follow/watch.h"

@@ -7,7 +7,7 @@
 
 static void **keyed_bucket_of(struct ms_keyed_table *table, uint64_t key)
 {
-    return &table->buckets[(key * 0x9e3779b97f4a7c15u >> 48) % MS_KEYED_BUCKETS];
+    return &table->buckets[(key * 0x9e3779b97f4a7c15u >> 48) % table->bucket_count];
 }
 
 void **ms_keyed_from(void **place, uint64_t key)
@@ -27,14 +27,19 @@ void **ms_keyed_find(struct ms_keyed_table *table, uint64_t key)
     return ms_keyed_from(keyed_bucket_of(table, key), key);
 }
 
-void *ms_keyed_add(struct ms_keyed_table *table, uint64_t key)
+static void keyed_put(struct ms_keyed_table *table, struct ms_keyed *record, uint64_t key)
 {
     void **bucket = keyed_bucket_of(table, key);
+    *record = (struct ms_keyed){*bucket, key};
+    *bucket = record;
+}
+
+void *ms_keyed_add(struct ms_keyed_table *table, uint64_t key)
+{
     struct ms_keyed *record = ms_records_take(&table->records);
     if (!record)
         return NULL;
-    *record = (struct ms_keyed){*bucket, key};
-    *bucket = record;
+    keyed_put(table, record, key);
     table->count++;
     return record;
 }
@@ -47,9 +52,34 @@ void ms_keyed_drop(struct ms_keyed_table *table, void **place)
     table->count--;
 }
 
+static void **keyed_place_of(struct ms_keyed_table *table, const struct ms_keyed *record)
+{
+    void **place = keyed_bucket_of(table, record->key);
+    while (*place != record)
+        place = &((struct ms_keyed *)*place)->next;
+    return place;
+}
+
+void ms_keyed_remove(struct ms_keyed_table *table, void *record)
+{
+    ms_keyed_drop(table, keyed_place_of(table, record));
+}
+
+void ms_keyed_rename(struct ms_keyed_table *table, void *record, uint64_t key)
+{
+    *keyed_place_of(table, record) = ((struct ms_keyed *)record)->next;
+    keyed_put(table, record, key);
+}
+
+void ms_keyed_drop_all(struct ms_keyed_table *table, uint64_t key)
+{
+    for (void **place = ms_keyed_find(table, key); *place; place = ms_keyed_from(place, key))
+        ms_keyed_drop(table, place);
+}
+
 void ms_keyed_reset(struct ms_keyed_table *table)
 {
-    memset(table->buckets, 0, sizeof table->buckets);
+    memset(table->buckets, 0, table->bucket_count * sizeof *table->buckets);
     table->records.spare = NULL;
     table->count = 0;
 }

@@ -8,8 +8,6 @@
 
 #include "base/records.h"
 
-enum { MS_KEYED_BUCKETS = 256 };
-
 struct ms_keyed {
     void *next;
     uint64_t key;
@@ -17,12 +15,16 @@ struct ms_keyed {
 
 struct ms_keyed_table {
     struct ms_records records;
-    uint32_t count;
-    void *buckets[MS_KEYED_BUCKETS];
+    uint32_t count, bucket_count;
+    void **buckets;
 };
-#define MS_KEYED_TABLE(type, batch)                                                                          \
+/** `size`: its buckets, a power of two of up to 65536. */
+#define MS_KEYED_TABLE(type, batch, size)                                                                    \
     {                                                                                                        \
-        .records = MS_RECORDS(type, by.next, batch)                                                          \
+        .records = MS_RECORDS(type, by.next, batch), .bucket_count = (size), .buckets = (void *[size])       \
+        {                                                                                                    \
+            NULL                                                                                             \
+        }                                                                                                    \
     }
 
 /** The place of the first record with this key; there is NULL if there is none. */
@@ -35,6 +37,12 @@ void **ms_keyed_after(void **place, uint64_t key);
 void *ms_keyed_add(struct ms_keyed_table *table, uint64_t key);
 /** Takes out the record there; the place then is of what followed it. */
 void ms_keyed_drop(struct ms_keyed_table *table, void **place);
+/** Takes out this record, which is in the table; or has it found by another key from now on, as one that was
+ * added just now. */
+void ms_keyed_remove(struct ms_keyed_table *table, void *record);
+void ms_keyed_rename(struct ms_keyed_table *table, void *record, uint64_t key);
+/** Takes out all with this key. */
+void ms_keyed_drop_all(struct ms_keyed_table *table, uint64_t key);
 /** Forgets all, in a child of fork. */
 void ms_keyed_reset(struct ms_keyed_table *table);
 

@@ -1,29 +1,26 @@
 /* granules.c - see granules.h.
  *
  * Floor 2. Granules that a block fills by itself are not remembered; of the others it is counted how many
- * blocks lie there. A table of chains under one lock; the sum of each device is read without it. */
+ * blocks lie there. One lock; the sum of each device is read without it. */
 #include "config.h"
 
 #include <stdatomic.h>
 
-#include "base/arena.h"
 #include "base/devices.h"
+#include "base/keyed.h"
 #include "base/lock.h"
 #include "record/footprint/granules.h"
 #include "record/live/internal.h"
 
-enum { BUCKETS = 4096, CHUNK = 128 };
 #define GRANULE_UNKNOWN (UINT64_C(2) << 20) /* of NVIDIA's and Huawei's devices; AMD's are not asked */
 
 struct granule {
-    struct granule *next;
-    uint64_t number;
-    int device;
+    struct ms_keyed by; /* its number and the device */
     uint32_t blocks;
 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
-static struct granule *buckets[BUCKETS], *spare;
+static struct ms_keyed_table granules = MS_KEYED_TABLE(struct granule, 128, 4096);
 static _Atomic int64_t beyond[MS_DEVICES_MAX], small_arrays[MS_DEVICES_MAX], rounded[MS_DEVICES_MAX];
 static _Atomic uint64_t sizes[MS_DEVICES_MAX]; /* the same for all that a device ever has */
 
@@ -46,49 +43,32 @@ static uint64_t taken(int device, uint64_t bytes)
     return ms_device_maker(device) == MS_MAKER_ACL ? (bytes + 63) / 32 * 32 : bytes;
 }
 
-static struct granule **granules_bucket_of(int device, uint64_t number)
+/* Granules are far larger than the devices are many. */
+static uint64_t granules_key(int device, uint64_t number)
 {
-    uint64_t h = (number ^ (uint64_t)device << 48) * 0x9e3779b97f4a7c15u;
-    return &buckets[h >> 52];
-}
-
-static struct granule *new_granule(void)
-{
-    struct granule *granule = spare;
-    if (!granule && (granule = ms_arena_alloc(CHUNK * sizeof *granule)) != NULL)
-        for (unsigned i = 0; i < CHUNK; i++)
-            granule[i].next = i + 1 < CHUNK ? &granule[i + 1] : NULL;
-    if (granule)
-        spare = granule->next;
-    return granule;
+    return number * MS_DEVICES_MAX + (unsigned)device;
 }
 
 /* One block more lies there; whether it is the first. */
 static bool granules_enter(int device, uint64_t number)
 {
-    struct granule **bucket = granules_bucket_of(device, number), *granule = *bucket;
-    while (granule && (granule->number != number || granule->device != device))
-        granule = granule->next;
+    uint64_t key = granules_key(device, number);
+    struct granule *granule = *ms_keyed_find(&granules, key);
     if (granule)
         return !granule->blocks++;
-    if (!(granule = new_granule()))
-        return true;
-    *granule = (struct granule){.next = *bucket, .number = number, .device = device, .blocks = 1};
-    *bucket = granule;
+    if ((granule = ms_keyed_add(&granules, key)) != NULL)
+        granule->blocks = 1;
     return true;
 }
 
 /* One less; whether it was the last. */
 static bool granules_leave(int device, uint64_t number)
 {
-    struct granule **link = granules_bucket_of(device, number), *granule;
-    while ((granule = *link) != NULL && (granule->number != number || granule->device != device))
-        link = &granule->next;
+    void **place = ms_keyed_find(&granules, granules_key(device, number));
+    struct granule *granule = *place;
     if (!granule || --granule->blocks)
         return !granule;
-    *link = granule->next;
-    granule->next = spare;
-    spare = granule;
+    ms_keyed_drop(&granules, place);
     return true;
 }
 
@@ -161,9 +141,7 @@ uint64_t ms_granules_beyond(int device)
 static void granules_reset(void)
 {
     ms_lock_reset(&lock);
-    spare = NULL;
-    for (unsigned i = 0; i < BUCKETS; i++)
-        buckets[i] = NULL;
+    ms_keyed_reset(&granules);
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         atomic_store_explicit(&beyond[i], 0, memory_order_relaxed);
         atomic_store_explicit(&small_arrays[i], 0, memory_order_relaxed);
