@@ -30,7 +30,7 @@ def listed():
     names = set()
     for path in glob.glob(os.path.join(TOP, "**", "*.mk"), recursive=True):
         with open(path, encoding="utf-8") as file:
-            for line in re.findall(r"^TESTS \+= ((?:.*\\\n)*.*)$", file.read(), re.M):
+            for line in re.findall(r"^(?:TESTS|ms_test_programs|dist_check_SCRIPTS) \+= ((?:.*\\\n)*.*)$", file.read(), re.M):
                 names.update(line.replace("\\\n", " ").split())
     return names
 
