@@ -30,7 +30,7 @@ struct ms_args {
     uint8_t kind;   /* enum ms_kind */
     uint8_t asked;  /* enum ms_asked, where that is not the kind's or the class's */
     uint8_t space;  /* enum ms_space */
-    uint8_t direct; /* enum ms_directly: of a runtime's, which asks the driver for that (direct.h) */
+    uint8_t runtime; /* enum ms_runtime_call: of a runtime's, which asks the driver for that (runtime.h) */
     bool out_is_32; /* `out` is of 4 bytes instead of 8 */
 };
 

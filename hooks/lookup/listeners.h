@@ -2,9 +2,9 @@
  * could answer itself.
  *
  * Floor 3. CUPTI tells its listeners of calls that enter the runtime; what is answered in the runtime's hook
- * (direct.h) does not. A listener is known by the functions of CUPTI's that begin to listen (cupti.def). That
- * the library is loaded says nothing: every PyTorch loads it. Where one of those could be called unseen, it
- * is enough. Once there was a listener there may be one for ever: nothing is won by waiting for its end. A
+ * (runtime.h) does not. A listener is known by the functions of CUPTI's that begin to listen (cupti.def).
+ * That the library is loaded says nothing: every PyTorch loads it. Where one of those could be called unseen,
+ * it is enough. Once there was a listener there may be one for ever: nothing is won by waiting for its end. A
  * CUPTI that is linked statically has no names, and is not seen. No lock, no allocation: anybody may call
  * these, also in a signal handler and before the constructor. */
 #ifndef MS_HOOKS_LOOKUP_LISTENERS_H

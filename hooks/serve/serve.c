@@ -1,8 +1,9 @@
-/* serve.c - a request and a free that the pool answers.
+/* serve.c - a request and a free that the pool answers: the slow path.
  *
- * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. The way of a hit:
- * the hook scope, the driver's answer to "which context?", the pool, the record. A call nested in a runtime's
- * hook is recorded under that hook's name and stack. */
+ * Runs in the program's threads, inside a hook scope. No lock of its own, no allocation. The steps of a
+ * request are the hook scope, the driver's answer to "which context?", the pool, the record. It is gone in
+ * the driver's hook, where a call nested in a runtime's hook is recorded under that hook's name and stack; or
+ * in the runtime's hook already (runtime.h), and then only with what the pool has at hand. */
 #include "hooks/serve/serve.h"
 
 #include <stdatomic.h>
@@ -72,12 +73,12 @@ static MS_INLINE bool is_served(const struct ms_gpu *gpu, uint64_t *context_p, i
 }
 
 static MS_INLINE bool ask_pool(const struct request *request, struct ms_call *outer, uint64_t context,
-                               int device, uint64_t *out, int *status_p)
+                               int device, enum ms_pool_how how, uint64_t *out, int *status_p)
 {
     struct ms_pool_block given;
 
     ms_ipc_before_alloc();
-    switch (ms_pool_alloc(request->gpu, context, device, request->bytes, &given, status_p)) {
+    switch (ms_pool_alloc(request->gpu, context, device, request->bytes, how, &given, status_p)) {
     case MS_POOL_SERVED:
         record(request, outer, &given);
         count(outer, request->gpu, request->row, 0, request->bytes);
@@ -108,7 +109,7 @@ bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *fr
         return false;
     enter(&scope, outer);
     served = is_served(target->gpu, &context, &device) &&
-             ask_pool(&request, outer, context, device, out, status_p);
+             ask_pool(&request, outer, context, device, ms_serve_how(args), out, status_p);
     if (served && *status_p != 0)
         *out = 0; /* as vendors leave it where they refuse (docs/user/hardware/facts.md, 5.23) */
     leave(&scope, outer);
@@ -133,7 +134,7 @@ bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *fr
         (multiple = ms_serve_pitch(target->gpu, context, device, (unsigned)args->flags)) != 0) {
         pitch = (args->width + multiple - 1) / multiple * multiple;
         if (!__builtin_mul_overflow(pitch, args->height, &request.bytes))
-            served = ask_pool(&request, outer, context, device, out, status_p);
+            served = ask_pool(&request, outer, context, device, MS_POOL_ANYHOW, out, status_p);
         if (served && *status_p == 0)
             *(uint64_t *)(uintptr_t)args->pitch = pitch;
     }
@@ -192,14 +193,14 @@ static bool is_doubtful(const struct ms_target *target, const struct ms_call *ou
 }
 
 static MS_INLINE bool free_begin(const struct ms_target *target, const struct ms_call *outer,
-                                 uint64_t address, struct ms_pool_block *block_p, int *status_p,
-                                 enum ms_pool_verdict *verdict_p)
+                                 uint64_t address, enum ms_pool_how how, struct ms_pool_block *block_p,
+                                 int *status_p, enum ms_pool_verdict *verdict_p)
 {
-    if (MS_UNLIKELY(is_doubtful(target, outer, address)) && ms_pool_owns(address) &&
+    if (!how && MS_UNLIKELY(is_doubtful(target, outer, address)) && ms_pool_owns(address) &&
         is_refused(target->gpu, status_p))
         *verdict_p = MS_POOL_REFUSED;
     else
-        *verdict_p = ms_pool_free_begin(address, block_p, status_p);
+        *verdict_p = ms_pool_free_begin(address, how, block_p, status_p);
     return *verdict_p != MS_POOL_PASSED;
 }
 
@@ -217,7 +218,7 @@ bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *fra
     if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && serve_drop(address, status_p);
     enter(&scope, outer);
-    served = free_begin(target, outer, address, &block, status_p, &verdict);
+    served = free_begin(target, outer, address, ms_serve_how(args), &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block, outer, frame, caller);
     else if (verdict == MS_POOL_REFUSED)
@@ -241,17 +242,15 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
 
     if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && serve_drop(address, status_p);
-    if (ms_stream_owns(address)) {
-        *status_p = ms_serve_free_ordered(row, target, frame, caller, args);
-        return true;
-    }
+    if (ms_stream_owns(address))
+        return ms_serve_free_ordered(row, target, frame, caller, args, status_p);
     if (!ms_pool_owns(address))
         return false;
     enter(&scope, outer);
     *status_p = CUDA_ERROR_INVALID_VALUE;
     if (ms_pool_find(address, &block) && block.address == address)
         *status_p = ms_pool_order_after(target->gpu, args->stream, block.context);
-    if (*status_p == 0 && ms_pool_free_begin(address, &block, status_p) == MS_POOL_SERVED) {
+    if (*status_p == 0 && ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, status_p) == MS_POOL_SERVED) {
         block.in_order = true;
         *status_p = free_served(&block, outer, frame, caller);
     } else {

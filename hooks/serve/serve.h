@@ -138,6 +138,13 @@ bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_
 
 /* serve.c: what the wrappers ask. */
 
+/** In a runtime's hook an answer is a success, and costs nothing of the driver's: an error is the runtime's
+ * to tell and to remember. */
+static inline enum ms_pool_how ms_serve_how(const struct ms_args *args)
+{
+    return args->runtime ? MS_POOL_AT_HAND : MS_POOL_ANYHOW;
+}
+
 bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                     const struct ms_args *args, int *status_p);
 bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -149,8 +156,8 @@ bool ms_serve_FREE_ASYNC(unsigned row, const struct ms_target *target, const voi
 /** serve_stream.c: requests in stream order, and frees of what one of them got. */
 bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                           const struct ms_args *args, int *status_p);
-int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                          const struct ms_args *args);
+bool ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame,
+                           const void *caller, const struct ms_args *args, int *status_p);
 /** serve_mempool.c: what the driver has done to a pool. */
 void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args);
 void ms_serve_mempool_set(const struct ms_args *args);

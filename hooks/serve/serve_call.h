@@ -39,8 +39,10 @@ static MS_INLINE void leave(struct ms_hook_scope *scope, const struct ms_call *o
 static MS_INLINE void count(struct ms_call *outer, const struct ms_gpu *gpu, unsigned row, int status,
                             uint64_t bytes)
 {
-    if (!outer) {
-        ms_ledger_call((uint16_t)row, status == 0, true, bytes);
+    if (!outer && MS_LIKELY(status == 0)) {
+        ms_ledger_call_answered((uint16_t)row, bytes);
+    } else if (!outer) {
+        ms_ledger_call((uint16_t)row, false, true, bytes);
     } else {
         outer->served = true;
         outer->driver = gpu;

@@ -71,7 +71,7 @@ static enum ms_pool_verdict serve_stream_ask(struct ms_stream *stream, const str
                                              struct ms_pool_block *given, struct ms_room *room)
 {
     room->ended = ms_driver_frees_ended(ms_stream_device(stream));
-    return ms_stream_alloc(stream, args->key, args->bytes, given);
+    return ms_stream_alloc(stream, args->key, args->bytes, ms_serve_how(args), given);
 }
 
 bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -88,9 +88,9 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
     if (!args->out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters() || !target->gpu)
         return false;
     enter(&scope, outer);
-    if (has_context(target->gpu, outer) && (stream = ms_stream_of(target->gpu, args->stream)) != NULL &&
-        is_served(target->gpu, stream) && !ms_stream_captures(stream) &&
-        !is_forbidden(target->gpu, args->stream))
+    if ((args->runtime || has_context(target->gpu, outer)) &&
+        (stream = ms_stream_of(target->gpu, args->stream)) != NULL && is_served(target->gpu, stream) &&
+        !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
         verdict = serve_stream_ask(stream, args, &given, &room);
     while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
         verdict = serve_stream_ask(stream, args, &given, &room);
@@ -136,37 +136,41 @@ static void free_in(const struct ms_gpu *gpu, struct ms_pool_block *block, struc
         ms_stream_free_end_unknown(gpu, block, handle);
 }
 
-int ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
-                          const struct ms_args *args)
+/* In a runtime's hook: a stream that is known and served, and that no graph has to do with. */
+static bool may_free_at_hand(const struct ms_stream *stream)
+{
+    return stream && !ms_stream_captures(stream) && ms_serve_context_is_served(ms_stream_context(stream));
+}
+
+bool ms_serve_free_ordered(unsigned row, const struct ms_target *target, const void *frame,
+                           const void *caller, const struct ms_args *args, int *status_p)
 {
     uint64_t address = args->key, handle = args->stream;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
+    enum ms_pool_how how = args->runtime ? MS_POOL_AT_HAND_ORDERED : MS_POOL_ANYHOW;
+    enum ms_pool_verdict verdict = MS_POOL_PASSED;
     struct ms_pool_block block;
     struct ms_hook_scope scope;
     struct ms_stream *stream;
-    int status = 0;
 
+    *status_p = 0;
     enter(&scope, outer);
     stream = ms_stream_of(target->gpu, handle);
-    if (may_free(target, outer, stream, handle, &status)) {
-        switch (ms_pool_free_begin(address, &block, &status)) {
-        case MS_POOL_SERVED:
-            status = 0;
-            ms_ledger_unserve(block.record_id, block.address, NULL);
-            if (ms_uses_wanted())
-                ms_serve_note_free(block.address, outer, frame, caller);
-            free_in(target->gpu, &block, stream, handle);
-            break;
-        case MS_POOL_PASSED:
-            status = CUDA_ERROR_INVALID_VALUE;
-            break;
-        default:
-            break;
-        }
-    }
-    if (MS_UNLIKELY(status != 0))
+    if (how ? may_free_at_hand(stream) : may_free(target, outer, stream, handle, status_p))
+        verdict = ms_pool_free_begin(address, how, &block, status_p);
+    if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
+        *status_p = 0;
+        ms_ledger_unserve(block.record_id, block.address, NULL);
+        if (ms_uses_wanted())
+            ms_serve_note_free(block.address, outer, frame, caller);
+        free_in(target->gpu, &block, stream, handle);
+    } else if (!how) {
+        if (*status_p == 0)
+            *status_p = CUDA_ERROR_INVALID_VALUE;
         ms_invalid_free_served(outer, row, frame, caller, address);
-    count(outer, target->gpu, row, status, 0);
+    }
+    if (verdict == MS_POOL_SERVED || !how)
+        count(outer, target->gpu, row, *status_p, 0);
     leave(&scope, outer);
-    return status;
+    return verdict == MS_POOL_SERVED || !how;
 }

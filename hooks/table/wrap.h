@@ -8,7 +8,6 @@
 #include "hooks/serve/answer.h"
 #include "hooks/follow/buffers.h"
 #include "hooks/follow/communicators.h"
-#include "hooks/serve/direct.h"
 #include "hooks/dispatch.h"
 #include "hooks/follow/graph_memory.h"
 #include "hooks/follow/ipc.h"
@@ -17,6 +16,7 @@
 #include "hooks/observe/no_memory.h"
 #include "hooks/observe/phases.h"
 #include "hooks/lookup/resolve.h"
+#include "hooks/serve/runtime.h"
 #include "hooks/serve/serve.h"
 #include "hooks/follow/uses.h"
 #include "hooks/follow/watch.h"
@@ -200,9 +200,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                   \
     }
 
-/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are `direct`, of
- * which a thread keeps its latest call site;
- * what goes the whole way is a function of its own: to make room for its frame takes a third of an answer. */
+/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are a `.runtime`
+ * call, of which a thread keeps its latest call site. The rest is a function of its own: to make room for its
+ * frame takes a third of an answer. */
 #define MS_TAKES_STACK_NAME       false
 #define MS_TAKES_STACK_NAME_ALLOC true
 #define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                        \
@@ -220,16 +220,16 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             ms_serve_expect_free(ms_args_.key);                                                              \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                              \
         ms_name_end(&ms_call_, (int)ms_status_);                                                             \
-        if (ms_args_.direct && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                         \
-            !ms_direct_knows(ms_args_.direct, ms_target_))                                                   \
-            ms_direct_learn(ms_args_.direct, ms_target_, ms_call_.driver);                                   \
+        if (ms_args_.runtime && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                         \
+            !ms_runtime_knows(ms_args_.runtime, ms_target_))                                                   \
+            ms_runtime_learn(ms_args_.runtime, ms_target_, ms_call_.driver);                                   \
         return ms_status_;                                                                                   \
     }                                                                                                        \
     _Pragma("GCC diagnostic push")                                                                           \
         _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static MS_INLINE bool hits_##fn declared    \
     {                                                                                                        \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
-        return ms_args_.direct && ms_hit_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);               \
+        return ms_args_.runtime && ms_fast_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);               \
     }                                                                                                        \
     _Pragma("GCC diagnostic pop") static MS_NOINLINE result body_##fn declared                               \
     {                                                                                                        \
@@ -429,7 +429,7 @@ static inline void ms_stay(const char *unused)
         const struct ms_target *ms_target_ = NULL;                                                           \
         const enum ms_version_node ms_node_ = node;                                                          \
         if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, ms_node_) &&                     \
-            ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                           \
+            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                           \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         ms_caller_ = __builtin_return_address(0);                                                            \
@@ -455,7 +455,7 @@ static inline void ms_stay(const char *unused)
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);       \
         const struct ms_target *ms_target_ = ms_wrapper_slot_target(MS_ROW_##fn, slot);                      \
         if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                             \
-            ms_direct_may_hit(MS_ROW_##fn) && hits_##fn forwarded)                                           \
+            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                           \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         return body_##fn forwarded;                                                                          \

@@ -132,8 +132,17 @@ static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct requ
 {
     struct ms_pool_block given;
     ms_heap_give(heap, slot, r->bytes, &given);
-    ms_pool_set_record_id(
-        &given, ms_ledger_serve_plain(given.address, r->bytes, r->context, r->stack, given.device, r->api));
+    const struct ms_block block = {.key = given.address,
+                                   .bytes = r->bytes,
+                                   .requested = r->bytes,
+                                   .context = r->context,
+                                   .stack = r->stack,
+                                   .thread = ms_thread_id(),
+                                   .device = (int16_t)given.device,
+                                   .api = r->api,
+                                   .space = MS_SPACE_ADDRESS,
+                                   .kind = MS_KIND_DEVICE};
+    ms_pool_set_record_id(&given, ms_ledger_serve(&block));
     return given.address;
 }
 

@@ -10,7 +10,7 @@ static int give(uint64_t address)
 {
     struct ms_pool_block block;
     int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
+    enum ms_pool_verdict verdict = ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status);
     return verdict == MS_POOL_SERVED ? ms_pool_free_end(&block) : verdict == MS_POOL_PASSED ? -1 : status;
 }
 

@@ -26,7 +26,8 @@ static void fresh(uint64_t capacity)
 static int status_of(uint64_t bytes)
 {
     int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &latest, &status);
+    enum ms_pool_verdict verdict =
+        ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &latest, &status);
     return verdict == MS_POOL_SERVED ? 0 : verdict == MS_POOL_PASSED ? -1 : status;
 }
 

@@ -65,7 +65,7 @@ static void give(uint64_t address)
 {
     struct ms_pool_block block;
     int status;
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED) {
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED) {
         fprintf(stderr, "a free was refused\n");
         exit(1);
     }
@@ -82,7 +82,8 @@ static bool replay_once(const struct trace *t, const struct ms_gpu *gpu, uintptr
         struct ms_pool_block block;
         int status;
         if (e->alloc) {
-            fits = ms_pool_alloc(gpu, context, 0, e->bytes, &block, &status) == MS_POOL_SERVED;
+            fits =
+                ms_pool_alloc(gpu, context, 0, e->bytes, MS_POOL_ANYHOW, &block, &status) == MS_POOL_SERVED;
             addresses[e->id] = fits ? block.address : 0;
         } else {
             give(addresses[e->id]);

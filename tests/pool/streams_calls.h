@@ -10,7 +10,8 @@ static inline uint64_t model_take(const struct ms_gpu *gpu, uint64_t pool, uint6
 {
     struct ms_pool_block block;
     struct ms_stream *s = ms_stream_of(gpu, stream);
-    if (!s || ms_stream_captures(s) || ms_stream_alloc(s, pool, bytes, &block) != MS_POOL_SERVED)
+    if (!s || ms_stream_captures(s) ||
+        ms_stream_alloc(s, pool, bytes, MS_POOL_ANYHOW, &block) != MS_POOL_SERVED)
         return 0;
     model_given(stream, block.address, bytes);
     model_used(stream, block.address, bytes);
@@ -23,7 +24,7 @@ static inline int model_give(const struct ms_gpu *gpu, uint64_t address, uint64_
     struct ms_pool_block block;
     int status = 0;
     struct ms_stream *s = ms_stream_of(gpu, stream);
-    enum ms_pool_verdict verdict = ms_pool_free_begin(address, &block, &status);
+    enum ms_pool_verdict verdict = ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status);
     if (verdict != MS_POOL_SERVED)
         return verdict == MS_POOL_PASSED ? -1 : status;
     model_freed(stream, address, block.granted, block.requested);

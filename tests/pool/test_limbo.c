@@ -14,7 +14,8 @@ static bool waits(uint64_t address)
 {
     struct ms_pool_block block;
     int status = 0;
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED || ms_pool_free_end(&block) != 0)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED ||
+        ms_pool_free_end(&block) != 0)
         return false;
     return block.over && ms_pool_wait_begin(&block, &pending);
 }

@@ -33,7 +33,8 @@ static uint64_t program(uint64_t *strange)
             struct ms_pool_block block;
             int status = 0;
             uint64_t bytes = ((uint64_t)1 << (seed >> 40) % 26) + (seed >> 50);
-            enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status);
+            enum ms_pool_verdict verdict =
+                ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &block, &status);
             if (verdict == MS_POOL_SERVED)
                 *slot = block.address;
             refused += verdict != MS_POOL_SERVED;
@@ -392,7 +393,7 @@ static void test_devices(void)
         context = fake_context(device);
         fake_set_current(context);
         enum ms_pool_verdict verdict =
-            ms_pool_alloc(gpu, (uintptr_t)context, device, 3 * MIB, &latest, &status);
+            ms_pool_alloc(gpu, (uintptr_t)context, device, 3 * MIB, MS_POOL_ANYHOW, &latest, &status);
         struct ms_pool_figures figures;
         ms_pool_figures(device, &figures);
         ok(verdict == MS_POOL_SERVED && figures.parts.requested == 3 * MIB &&
@@ -431,7 +432,9 @@ static void test_passed(void)
     is_int(status_of(100), -1, "where all could be exported, small blocks are the driver's");
     struct ms_pool_block block;
     int status;
-    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, 3 * MIB, &block, &status) == MS_POOL_SERVED && block.whole,
+    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, 3 * MIB, MS_POOL_ANYHOW, &block, &status) ==
+               MS_POOL_SERVED &&
+           block.whole,
        "and larger ones are whole");
 }
 

@@ -89,7 +89,8 @@ static void allocate(struct book *b, const struct config *c)
     struct ms_pool_block block, found;
     int status = 0;
     uint64_t bytes = size_of(b, c->sizes);
-    enum ms_pool_verdict verdict = ms_pool_alloc(b->gpu, (uintptr_t)b->context, 0, bytes, &block, &status);
+    enum ms_pool_verdict verdict =
+        ms_pool_alloc(b->gpu, (uintptr_t)b->context, 0, bytes, MS_POOL_ANYHOW, &block, &status);
     if (verdict != MS_POOL_SERVED) {
         b->refusals++;
         b->lies += verdict == MS_POOL_REFUSED && status != CUDA_ERROR_OUT_OF_MEMORY;
@@ -110,9 +111,9 @@ static void misuse(struct book *b)
     struct ms_pool_block block;
     int status = 0;
     const struct block *victim = &b->live[next(b) % b->live_count];
-    b->lies += ms_pool_free_begin(victim->address + 1, &block, &status) != MS_POOL_REFUSED ||
+    b->lies += ms_pool_free_begin(victim->address + 1, MS_POOL_ANYHOW, &block, &status) != MS_POOL_REFUSED ||
                status != CUDA_ERROR_INVALID_VALUE;
-    b->lies += ms_pool_free_begin((uint64_t)1 << 46, &block, &status) != MS_POOL_PASSED;
+    b->lies += ms_pool_free_begin((uint64_t)1 << 46, MS_POOL_ANYHOW, &block, &status) != MS_POOL_PASSED;
 }
 
 static void release(struct book *b, uint32_t i)
@@ -120,7 +121,7 @@ static void release(struct book *b, uint32_t i)
     struct ms_pool_block block;
     int status = 0;
     struct block victim = b->live[i];
-    if (ms_pool_free_begin(victim.address, &block, &status) != MS_POOL_SERVED) {
+    if (ms_pool_free_begin(victim.address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED) {
         b->lies++;
         return;
     }
@@ -128,7 +129,7 @@ static void release(struct book *b, uint32_t i)
                block.granted != victim.granted;
     b->lies += ms_pool_find(victim.address, &block) && block.address == victim.address;
     struct ms_pool_block again;
-    b->lies += ms_pool_free_begin(victim.address, &again, &status) != MS_POOL_REFUSED;
+    b->lies += ms_pool_free_begin(victim.address, MS_POOL_ANYHOW, &again, &status) != MS_POOL_REFUSED;
     b->lies += ms_pool_free_end(&block) != CUDA_SUCCESS;
     b->live[i] = b->live[--b->live_count];
     b->dead[b->dead_at++ % DEAD_KEPT] = (struct dead){victim.address, victim.bytes, b->context->issued};

@@ -14,7 +14,7 @@ static uint64_t take(uint64_t bytes)
 {
     struct ms_pool_block block;
     int status;
-    if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         bail("%llu bytes are not served", (unsigned long long)bytes);
     return block.address;
 }
@@ -24,7 +24,7 @@ static void give(uint64_t address, unsigned unpins)
 {
     struct ms_pool_block block;
     int status;
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         bail("not freed");
     while (unpins--)
         ms_pool_unpin(address);

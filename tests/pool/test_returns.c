@@ -18,7 +18,7 @@ static uint64_t take_of(uint64_t bytes, uint64_t stream, uint64_t pool)
 {
     struct ms_pool_block block;
     struct ms_stream *s = ms_stream_of(gpu, stream);
-    if (!s || ms_stream_alloc(s, pool, bytes, &block) != MS_POOL_SERVED)
+    if (!s || ms_stream_alloc(s, pool, bytes, MS_POOL_ANYHOW, &block) != MS_POOL_SERVED)
         return 0;
     model_given(stream, block.address, bytes);
     model_used(stream, block.address, bytes);
@@ -34,7 +34,7 @@ static void give(uint64_t address, uint64_t stream)
 {
     struct ms_pool_block block;
     int status = 0;
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         abort();
     model_freed(stream, address, block.granted, block.requested);
     ms_stream_free_end(&block, ms_stream_of(gpu, stream));

@@ -45,7 +45,8 @@ static void release(uint64_t address)
     struct ms_pool_block block;
     int status = 0;
     let_go(address);
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED || ms_pool_free_end(&block) != 0)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED ||
+        ms_pool_free_end(&block) != 0)
         atomic_fetch_add(&lost, 1);
 }
 
@@ -71,7 +72,8 @@ static void *worker(void *arg)
             held[at] = 0;
         }
         uint64_t bytes = (uint64_t)1 << (seed >> 50) % 23;
-        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) == MS_POOL_SERVED) {
+        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &block, &status) ==
+            MS_POOL_SERVED) {
             held[at] = block.address;
             hold(block.address, thread);
             atomic_fetch_add(&served, 1);
@@ -139,7 +141,7 @@ static void test_on_its_way(void)
     gpu = fake_fresh((uint64_t)2 << 30);
     context = fake_context(0);
     fake_set_current(context);
-    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, MS_MIB, &block, &status) == MS_POOL_SERVED,
+    ok(ms_pool_alloc(gpu, (uintptr_t)context, 0, MS_MIB, MS_POOL_ANYHOW, &block, &status) == MS_POOL_SERVED,
        "a block is served");
     fake_issue(context);
     release(block.address);
@@ -261,19 +263,22 @@ static void *mortal(void *arg)
         for (uint32_t i = 0; i < 40; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             uint64_t bytes = (uint64_t)1 << (seed >> 50) % 25;
-            if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, bytes, &blocks[count], &status) ==
-                MS_POOL_SERVED)
+            if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, bytes, MS_POOL_ANYHOW, &blocks[count],
+                              &status) == MS_POOL_SERVED)
                 count++;
             if (i % 3 == 0 && count &&
-                ms_pool_free_begin(blocks[count - 1].address, &again, &status) == MS_POOL_SERVED) {
+                ms_pool_free_begin(blocks[count - 1].address, MS_POOL_ANYHOW, &again, &status) ==
+                    MS_POOL_SERVED) {
                 ms_pool_free_end(&again);
                 count--;
             }
         }
         struct ms_pool_block halfway;
-        bool half = count && ms_pool_free_begin(blocks[0].address, &halfway, &status) == MS_POOL_SERVED;
+        bool half = count && ms_pool_free_begin(blocks[0].address, MS_POOL_ANYHOW, &halfway, &status) ==
+                                 MS_POOL_SERVED;
         ms_pool_context_ending((uintptr_t)context);
-        if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, 100, &again, &status) != MS_POOL_PASSED)
+        if (ms_pool_alloc(gpu, (uintptr_t)context, context->device, 100, MS_POOL_ANYHOW, &again, &status) !=
+            MS_POOL_PASSED)
             atomic_fetch_add(&lost, 1);
         fake_kill(context);
         ms_pool_context_ended((uintptr_t)context, true);
@@ -322,7 +327,8 @@ static int answered_too_early(void)
         struct ms_pool_block block;
         pthread_t thread;
         fake_set_current(context);
-        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, 1000, &block, &status) != MS_POOL_SERVED)
+        if (ms_pool_alloc(gpu, (uintptr_t)context, 0, 1000, MS_POOL_ANYHOW, &block, &status) !=
+            MS_POOL_SERVED)
             bail("nothing is served");
         uint64_t address = block.address;
         ms_pool_context_ending((uintptr_t)context);
@@ -331,7 +337,8 @@ static int answered_too_early(void)
         if (i < 2)
             wrong += i == 0 ? ms_pool_owns(address) : ms_pool_find(address, &block);
         else /* the block, and what is none */
-            wrong += ms_pool_free_begin(address + (uint64_t)(i - 2) * 256, &block, &status) != MS_POOL_PASSED;
+            wrong += ms_pool_free_begin(address + (uint64_t)(i - 2) * 256, MS_POOL_ANYHOW, &block, &status) !=
+                     MS_POOL_PASSED;
         pthread_join(thread, NULL);
         fake_set_current(NULL);
     }

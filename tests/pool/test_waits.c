@@ -24,7 +24,7 @@ static void give(uint64_t address, uint64_t stream)
     struct ms_stream *s = ms_stream_of(gpu, stream);
     if (!s) /* the driver failed to say which it is, once */
         s = ms_stream_of(gpu, stream);
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         abort();
     model_freed(stream, address, block.granted, block.requested);
     ms_stream_free_end(&block, s);

@@ -28,7 +28,8 @@ static int status_of(uint64_t bytes, uint64_t *address_p)
 {
     struct ms_pool_block block = {0};
     int status = 0;
-    enum ms_pool_verdict verdict = ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status);
+    enum ms_pool_verdict verdict =
+        ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &block, &status);
     *address_p = verdict == MS_POOL_SERVED ? block.address : 0;
     return verdict == MS_POOL_SERVED ? 0 : verdict == MS_POOL_PASSED ? -1 : status;
 }

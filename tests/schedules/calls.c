@@ -155,14 +155,8 @@ static bool free_usually(unsigned which, uint64_t address, uint32_t record_id,
                          const struct fake_context *context, struct ms_pool_block *block)
 {
     int status = 0;
-    ms_pool_free_expect(address, block);
-    if (ms_pool_free_hit(address, block)) {
-        look_at_freed(block, which, record_id);
-        unrecord(block, context);
-        block->over = ms_pool_free_hit_end(block);
-        return true;
-    }
-    if (ms_pool_free_begin(address, block, &status) != MS_POOL_SERVED) {
+    if (ms_pool_free_begin(address, MS_POOL_AT_HAND, block, &status) != MS_POOL_SERVED &&
+        ms_pool_free_begin(address, MS_POOL_ANYHOW, block, &status) != MS_POOL_SERVED) {
         if (!is_dead(context))
             engine_fail("a live block cannot be freed");
         return false;
@@ -206,8 +200,9 @@ static uint64_t take_usually(struct fake_context *context, uint64_t bytes)
 {
     struct ms_pool_block block;
     int status = 0;
-    if (!ms_pool_hit((uintptr_t)context, bytes, &block) &&
-        ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_AT_HAND, &block, &status) !=
+            MS_POOL_SERVED &&
+        ms_pool_alloc(gpu, (uintptr_t)context, 0, bytes, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         return 0;
     uint32_t number = note_taken(block.address, bytes, context);
     ms_pool_set_record_id(&block, recorded_is_on() ? recorded_serve(&block, bytes) : number);
@@ -258,7 +253,7 @@ static void give_twice(unsigned which)
     int status = 0;
     uint64_t address = atomic_load(&blocks[which].address);
     bool hit = address && recorded_free_hit(address);
-    if (!address || (!hit && ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED))
+    if (!address || (!hit && ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED))
         return;
     if (!forget(HELD, address))
         engine_fail("a block is freed twice");

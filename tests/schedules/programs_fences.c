@@ -46,7 +46,7 @@ static void take_block(void)
 {
     struct ms_pool_block block;
     int status = 0;
-    if (ms_pool_alloc(&driver, context, 0, BYTES, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_alloc(&driver, context, 0, BYTES, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         abort();
     address = block.address;
 }
@@ -89,7 +89,7 @@ static void free_block(void)
 {
     struct ms_pool_block block;
     int status = 0;
-    if (ms_pool_free_begin(address, &block, &status) != MS_POOL_SERVED)
+    if (ms_pool_free_begin(address, MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         engine_fail("a live block cannot be freed");
     else
         ms_pool_free_end(&block);
@@ -98,10 +98,12 @@ static void free_block(void)
 static void close_and_take(void *arg)
 {
     struct ms_pool_block other;
+    int status;
     (void)arg;
     for (unsigned i = 0; i < LOOKS; i++)
         ms_pool_epoch_done(context, UINT64_MAX - 1, true);
-    if (ms_pool_hit(context, BYTES, &other) && other.address == address)
+    if (ms_pool_alloc(NULL, context, 0, BYTES, MS_POOL_AT_HAND, &other, &status) == MS_POOL_SERVED &&
+        other.address == address)
         engine_fail("work is still at the memory at %#llx", (unsigned long long)address);
 }
 

@@ -74,7 +74,7 @@ static void give(uint64_t freed)
 {
     struct ms_pool_block block;
     int status = 0;
-    ms_pool_free_begin(freed, &block, &status);
+    ms_pool_free_begin(freed, MS_POOL_ANYHOW, &block, &status);
     ms_pool_free_end(&block);
 }
 
@@ -90,7 +90,7 @@ static void prepare_function(void)
     gpu.event_query = query;
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(&gpu, (uintptr_t)context, 0, BYTES, &block, &status);
+    ms_pool_alloc(&gpu, (uintptr_t)context, 0, BYTES, MS_POOL_ANYHOW, &block, &status);
     address = block.address;
     fake_issue(context);
     give(address);
@@ -125,8 +125,8 @@ static void prepare_covered(void)
     const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &other, &status);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, MS_POOL_ANYHOW, &other, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, MS_POOL_ANYHOW, &block, &status);
     late = block.address;
     fake_issue(context);
     give(other.address);
@@ -142,6 +142,13 @@ static void free_late(void *arg)
 }
 
 /* The work that was issued first is done, and what was freed by then is taken. */
+static bool is_at_hand(struct ms_pool_block *block_p)
+{
+    int status;
+    return ms_pool_alloc(NULL, (uintptr_t)context, 0, BYTES, MS_POOL_AT_HAND, block_p, &status) ==
+           MS_POOL_SERVED;
+}
+
 static void cover(void *arg)
 {
     struct ms_pool_block block;
@@ -150,7 +157,7 @@ static void cover(void *arg)
     ms_pool_epoch_done((uintptr_t)context, 1, true);
     context->done = 1;
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX, false);
-    while (ms_pool_hit((uintptr_t)context, BYTES, &block)) {
+    while (is_at_hand(&block)) {
         if (block.address == late && context->done < late_work)
             engine_fail("work is still at the memory at %#llx", (unsigned long long)late);
         if (block.address == late)
@@ -174,7 +181,7 @@ static void take(void *arg)
     fake_set_current(context);
     for (unsigned i = 0; i < 4; i++) {
         engine_point(__builtin_return_address(0));
-        if (ms_pool_hit((uintptr_t)context, BYTES, &block) && block.address == address) {
+        if (is_at_hand(&block) && block.address == address) {
             if (memory != 1)
                 engine_fail("what the work has written is not there");
             memory = 2;
@@ -201,8 +208,8 @@ static void prepare_retired(void)
     const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, &block, &status);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, 1, &small, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, BYTES, MS_POOL_ANYHOW, &block, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 1, MS_POOL_ANYHOW, &small, &status);
     fake_issue(context);
     give(block.address);
     give(small.address);
@@ -220,7 +227,7 @@ static void take_it(void *arg)
     struct ms_pool_block block;
     (void)arg;
     fake_set_current(context);
-    if (!ms_pool_hit((uintptr_t)context, BYTES, &block) || block.address != address)
+    if (!is_at_hand(&block) || block.address != address)
         engine_fail("a request has not what is over");
 }
 
@@ -278,8 +285,8 @@ static void prepare_returning(void)
     const struct ms_gpu *driver = fake_fresh(256 * MS_MIB);
     context = fake_context(0);
     fake_set_current(context);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, 20 * MS_MIB, &idle, &status);
-    ms_pool_alloc(driver, (uintptr_t)context, 0, 3 * MS_MIB, &block, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 20 * MS_MIB, MS_POOL_ANYHOW, &idle, &status);
+    ms_pool_alloc(driver, (uintptr_t)context, 0, 3 * MS_MIB, MS_POOL_ANYHOW, &block, &status);
     give(idle.address);
     ms_pool_epoch_done((uintptr_t)context, UINT64_MAX - 1, true);
     ms_tcache_flush(&ms_heap_of((uintptr_t)context)->cache);
@@ -304,8 +311,8 @@ static void ask_for_pending(void *arg)
     int status = 0;
     (void)arg;
     fake_set_current(context);
-    if (ms_pool_alloc((const struct ms_gpu *)(uintptr_t)address, (uintptr_t)context, 0, 3 * MS_MIB, &block,
-                      &status) != MS_POOL_SERVED)
+    if (ms_pool_alloc((const struct ms_gpu *)(uintptr_t)address, (uintptr_t)context, 0, 3 * MS_MIB,
+                      MS_POOL_ANYHOW, &block, &status) != MS_POOL_SERVED)
         engine_fail("a request is refused, for which there is memory");
     atomic_store(&looks, LOOKS);
 }

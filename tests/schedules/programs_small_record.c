@@ -22,7 +22,14 @@ static _Atomic uint32_t is_free;
 
 static void serve(unsigned i, unsigned stack)
 {
-    if (!ms_ledger_serve_plain(KEY + i * BYTES, BYTES, 1, stacks[stack], 0, 0))
+    const struct ms_block block = {.key = KEY + i * BYTES,
+                                   .bytes = BYTES,
+                                   .requested = BYTES,
+                                   .context = 1,
+                                   .stack = stacks[stack],
+                                   .space = MS_SPACE_ADDRESS,
+                                   .kind = MS_KIND_DEVICE};
+    if (!ms_ledger_serve(&block))
         engine_fail("block %u found no room", i);
 }
 

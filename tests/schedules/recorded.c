@@ -88,7 +88,17 @@ void recorded_learn(void)
 
 uint32_t recorded_serve(const struct ms_pool_block *block, uint64_t bytes)
 {
-    return ms_ledger_serve_plain(block->address, bytes, block->context, stack, block->device, API);
+    const struct ms_block recorded = {.key = block->address,
+                                      .bytes = bytes,
+                                      .requested = bytes,
+                                      .context = block->context,
+                                      .stack = stack,
+                                      .thread = ms_thread_id(),
+                                      .device = (int16_t)block->device,
+                                      .api = API,
+                                      .space = MS_SPACE_ADDRESS,
+                                      .kind = MS_KIND_DEVICE};
+    return ms_ledger_serve(&recorded);
 }
 
 bool recorded_unserve(const struct ms_pool_block *block)

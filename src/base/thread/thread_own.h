@@ -14,14 +14,14 @@
 
 enum {
     MS_OWN_SITES_BYTES = 336,
-    MS_OWN_DIRECT_BYTES = 96,
+    MS_OWN_RUNTIMES_BYTES = 96,
     MS_OWN_RECALL_BYTES = 2888,
     MS_OWN_STREAMS_BYTES = 3584
 };
 
 struct ms_own {
     uint64_t sites[MS_OWN_SITES_BYTES / 8];   /* hooks/lookup/resolve.h */
-    uint64_t direct[MS_OWN_DIRECT_BYTES / 8]; /* hooks/serve/direct.h */
+    uint64_t runtimes[MS_OWN_RUNTIMES_BYTES / 8]; /* hooks/serve/runtime.h */
     uint64_t recall[MS_OWN_RECALL_BYTES / 8]; /* unwind/native/recall.h */
     uint64_t *streams;                        /* fastpath/streams.h; NULL: of no use so far */
 };

@@ -91,11 +91,8 @@ extern _Atomic uint32_t ms_heap_count;
 
 /* pool.c */
 /** A request of this heap, which serves or is a stream arena's. */
-enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
-                                   int *status_p);
-/** As ms_heap_serve, but only with what a magazine has or what is free in the heap, as long as nothing is
- * waited for. */
-bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p);
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, enum ms_pool_how how,
+                                   struct ms_pool_block *block_p, int *status_p);
 /** A block that lies at hand (fallback.c), whoever it is given to; or NULL. */
 struct ms_slot *ms_heap_slot_at_hand(struct ms_heap *heap, uint64_t bytes);
 /** The slot becomes a live block; takes a thread cache's lock. */

@@ -68,37 +68,21 @@ static MS_INLINE bool request_of(const struct ms_heap *heap, uint64_t bytes, str
     return true;
 }
 
-/* The fields that the record and the second half of a free take of a block that is freed. */
-static MS_INLINE void describe_dying(const struct ms_slot *slot, struct ms_pool_block *b)
-{
-    const struct ms_extent *extent = slot->extent;
-    struct ms_heap *heap = extent->segment->heap;
-    b->address = ms_slot_address(slot);
-    b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
-    b->granted = extent->slot_bytes;
-    b->record_id = atomic_load_explicit(&slot->record_id, memory_order_relaxed);
-    b->own_heap = heap;
-    b->own_item = (uintptr_t)slot;
-    b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
-}
-
-/* The fields that recording takes of a block that was given. */
-static MS_INLINE void describe_given(struct ms_heap *heap, const struct ms_slot *slot,
-                                     struct ms_pool_block *b)
-{
-    b->address = ms_slot_address(slot);
-    b->context = heap->context;
-    b->device = heap->device;
-    b->ordered = heap->arena != NULL;
-    b->own_item = (uintptr_t)slot;
-}
-
 static MS_INLINE void pool_describe(const struct ms_slot *slot, struct ms_pool_block *b)
 {
     const struct ms_extent *extent = slot->extent;
     const struct ms_segment *segment = extent->segment;
-    describe_given(segment->heap, slot, b);
-    describe_dying(slot, b);
+    struct ms_heap *heap = segment->heap;
+    b->address = ms_slot_address(slot);
+    b->requested = atomic_load_explicit(&slot->requested, memory_order_relaxed);
+    b->granted = extent->slot_bytes;
+    b->context = heap->context;
+    b->device = heap->device;
+    b->ordered = heap->arena != NULL;
+    b->record_id = atomic_load_explicit(&slot->record_id, memory_order_relaxed);
+    b->own_heap = heap;
+    b->own_item = (uintptr_t)slot;
+    b->own_life = atomic_load_explicit(&heap->life, memory_order_relaxed);
     b->pinned = b->in_order = b->over = false;
     b->segment_address = segment->address;
     b->segment_bytes = segment->bytes;
@@ -193,12 +177,26 @@ static MS_INLINE bool retire(const struct ms_pool_block *block, bool at_once, ui
     return alive;
 }
 
-enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p,
-                                   int *status_p)
+/* No magazine has one: a magazine is filled, or a block carved, and that is all. */
+static MS_NOINLINE enum ms_pool_verdict alloc_at_hand(struct ms_heap *heap, const struct ms_request *request,
+                                                      struct ms_pool_block *block_p)
+{
+    struct ms_slot *slot = ms_fallback_at_hand(heap, request);
+    tell_of_sickness(heap);
+    if (!slot)
+        return MS_POOL_PASSED;
+    ms_heap_give(heap, slot, request->requested, block_p);
+    return MS_POOL_SERVED;
+}
+
+enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, enum ms_pool_how how,
+                                   struct ms_pool_block *block_p, int *status_p)
 {
     struct ms_request request;
-    if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request)))
+    if (MS_UNLIKELY(!bytes || !request_of(heap, bytes, &request) || (how && ms_policy->poison_alloc)))
         return MS_POOL_PASSED;
+    if (how && request.class_index == MS_NO_CLASS)
+        return alloc_at_hand(heap, &request, block_p);
     struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
     struct ms_slot *slot = ms_tcache_take(&heap->cache, tcache, &request);
     enum ms_pool_verdict verdict = MS_POOL_SERVED;
@@ -209,7 +207,8 @@ enum ms_pool_verdict ms_heap_serve(struct ms_heap *heap, uint64_t bytes, struct 
         ms_pool_latest_address = block_p->address;
     } else {
         ms_tcache_unlock(tcache);
-        verdict = alloc_slowly(heap, &request, block_p, status_p);
+        verdict =
+            how ? alloc_at_hand(heap, &request, block_p) : alloc_slowly(heap, &request, block_p, status_p);
     }
     if (MS_UNLIKELY(ms_policy->poison_alloc && verdict == MS_POOL_SERVED && !heap->arena) &&
         !ms_poison_alloc(heap, block_p->address, block_p->granted)) {
@@ -238,64 +237,21 @@ void ms_heap_give(struct ms_heap *heap, struct ms_slot *slot, uint64_t requested
     struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
     activate(tcache, slot, requested, slot->extent->slot_bytes);
     ms_count(&tcache->hits[ms_tier_of(slot->extent)], 1);
-    describe_given(heap, slot, block_p);
+    pool_describe(slot, block_p);
     ms_tcache_unlock(tcache);
     ms_pool_latest_address = block_p->address;
-}
-
-/* No magazine has one: a magazine is filled, or a block carved. */
-static MS_NOINLINE bool hit_at_hand(struct ms_heap *heap, const struct ms_request *request,
-                                    struct ms_pool_block *block_p)
-{
-    struct ms_slot *slot = ms_fallback_at_hand(heap, request);
-    tell_of_sickness(heap);
-    if (slot)
-        ms_heap_give(heap, slot, request->requested, block_p);
-    return slot != NULL;
-}
-
-static MS_INLINE bool heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
-{
-    struct ms_request request;
-    if (MS_UNLIKELY(ms_policy->poison_alloc || !request_of(heap, bytes, &request)))
-        return false;
-    if (request.class_index == MS_NO_CLASS)
-        return hit_at_hand(heap, &request, block_p);
-    struct ms_tcache *tcache = ms_tcache_lock(&heap->cache);
-    struct ms_slot *slot = ms_tcache_take(&heap->cache, tcache, &request);
-    if (MS_UNLIKELY(!slot)) {
-        ms_tcache_unlock(tcache);
-        return hit_at_hand(heap, &request, block_p);
-    }
-    bear_again(tcache, slot, &request);
-    describe_given(heap, slot, block_p);
-    ms_tcache_unlock(tcache);
-    ms_pool_latest_address = block_p->address;
-    return true;
-}
-
-bool ms_heap_hit(struct ms_heap *heap, uint64_t bytes, struct ms_pool_block *block_p)
-{
-    return heap_hit(heap, bytes, block_p);
-}
-
-bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p)
-{
-    struct ms_heap *heap = ms_heap_of(context);
-    return MS_LIKELY(heap && atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING) &&
-           heap_hit(heap, bytes, block_p);
 }
 
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
-                                   struct ms_pool_block *block_p, int *status_p)
+                                   enum ms_pool_how how, struct ms_pool_block *block_p, int *status_p)
 {
     struct ms_heap *heap = ms_heap_of(context);
     if (MS_UNLIKELY(!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)) {
-        heap = bytes && context ? ms_heap_make(gpu, context, device) : NULL;
+        heap = bytes && context && !how ? ms_heap_make(gpu, context, device) : NULL;
         if (!heap || atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_SERVING)
             return MS_POOL_PASSED;
     }
-    return ms_heap_serve(heap, bytes, block_p, status_p);
+    return ms_heap_serve(heap, bytes, how, block_p, status_p);
 }
 
 void ms_pool_set_record_id(const struct ms_pool_block *block, uint32_t record_id)
@@ -427,10 +383,22 @@ static MS_INLINE bool is_still(const struct ms_slot *slot, uint64_t retiring)
     return MS_LIKELY(atomic_load_explicit(&slot->state_word, memory_order_relaxed) == retiring);
 }
 
-enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p)
+/* Neither the driver is asked for an answer then, nor the device waited for: of a block that was given in the
+ * order of a stream never, as long as nothing holds it. */
+static MS_INLINE bool is_quick(const struct ms_heap *heap, enum ms_pool_how how)
 {
-    struct ms_segment *segment = segment_for(address);
-    if (!segment)
+    if (MS_UNLIKELY(ms_pins_any()) || (how == MS_POOL_AT_HAND_ORDERED) != (heap->arena != NULL))
+        return false;
+    return heap->arena || (ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free &&
+                           heap->gpu->ctx_record_event && !ms_fence_captured(heap) &&
+                           atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING);
+}
+
+enum ms_pool_verdict ms_pool_free_begin(uint64_t address, enum ms_pool_how how, struct ms_pool_block *block_p,
+                                        int *status_p)
+{
+    struct ms_segment *segment = how ? pool_segment_of(address) : segment_for(address);
+    if (!segment || (how && !is_quick(ms_segment_heap(segment), how)))
         return MS_POOL_PASSED;
     unsigned way = 0;
     struct ms_address_cache_set *set = NULL;
@@ -439,6 +407,8 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
         slot = slot_at(segment, address);
     uint64_t retiring = slot ? die(slot, address) : 0;
     if (MS_UNLIKELY(!retiring)) {
+        if (how)
+            return MS_POOL_PASSED;
         slot = slot_at_locked(segment, address);
         retiring = slot ? die(slot, address) : 0;
         if (!retiring) {
@@ -454,62 +424,6 @@ enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *
     if (MS_UNLIKELY(ms_pins_any()))
         block_p->pinned = ms_pins_of(address) > 0;
     return MS_POOL_SERVED;
-}
-
-/* Neither the driver is asked for an answer then, nor the device waited for. */
-static MS_INLINE bool is_quick(const struct ms_heap *heap)
-{
-    return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !heap->arena &&
-           heap->gpu->ctx_record_event && !ms_fence_captured(heap) &&
-           atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
-}
-
-uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p)
-{
-    unsigned way = 0;
-    struct ms_address_cache_set *set = NULL;
-    block_p->own_item = (uintptr_t)ms_address_cache_find(address, &set, &way);
-    block_p->own_set = set;
-    block_p->own_way = way;
-    return set ? atomic_load_explicit(&set->tickets[way], memory_order_relaxed) : 0;
-}
-
-/* After ms_pool_free_expect. */
-static MS_INLINE bool free_hit(const struct ms_segment *segment, uint64_t address,
-                               struct ms_pool_block *block_p)
-{
-    struct ms_slot *slot = near_slot((struct ms_slot *)(uintptr_t)block_p->own_item, segment, address);
-    if (!slot)
-        slot = slot_at(segment, address);
-    uint64_t retiring = slot ? die(slot, address) : 0;
-    if (MS_UNLIKELY(!retiring))
-        return false;
-    if (MS_LIKELY(block_p->own_set != NULL))
-        ms_address_cache_drop(block_p->own_set, block_p->own_way);
-    describe_dying(slot, block_p);
-    return is_still(slot, retiring);
-}
-
-bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p)
-{
-    const struct ms_segment *segment = pool_segment_of(address);
-    return MS_LIKELY(segment && !ms_pins_any() && is_quick(ms_segment_heap(segment))) &&
-           free_hit(segment, address, block_p);
-}
-
-bool ms_pool_free_hit_end(const struct ms_pool_block *block)
-{
-    uint64_t unweighed;
-    retire(block, false, &unweighed);
-    return MS_UNLIKELY(unweighed) && weigh(block, unweighed);
-}
-
-bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p)
-{
-    const struct ms_segment *segment = pool_segment_of(address);
-    ms_pool_free_expect(address, block_p);
-    return MS_LIKELY(segment && !ms_pins_any() && ms_segment_heap(segment)->arena) &&
-           free_hit(segment, address, block_p);
 }
 
 /* A free in the order of a stream waits for nothing, whatever the rule: the vendor's does not. */

@@ -110,8 +110,7 @@ struct ms_pool_block {
     /* The pool's own: how the second half of a call finds again what the first half found. */
     void *own_heap;
     uint64_t own_item;
-    uint32_t own_life, own_way;
-    void *own_set;
+    uint32_t own_life;
 };
 
 enum ms_pool_verdict {
@@ -119,6 +118,11 @@ enum ms_pool_verdict {
     MS_POOL_PASSED, /* not ours: the vendor answers the call as it stands */
     MS_POOL_REFUSED /* `status_p` is the program's answer */
 };
+
+/** How a call may be answered: by whatever it takes; or only with what is at hand, where PASSED means that
+ * nothing has happened. Of the vendor that wants an event at most, and it waits for nothing. Frees at hand
+ * are told apart by whether the block was given in the order of a stream. */
+enum ms_pool_how { MS_POOL_ANYHOW, MS_POOL_AT_HAND, MS_POOL_AT_HAND_ORDERED };
 
 /** The program has rested: memshim was not called for a second. Gives back what is kept, but for a part, on
  * devices that have nothing to do. No lock held; calls the vendor, waits for nothing. */
@@ -138,12 +142,7 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
  * vendor's own status after the fallback chain, above all out of memory. May call the vendor, with capture
  * mode relaxed. */
 enum ms_pool_verdict ms_pool_alloc(const struct ms_gpu *gpu, uint64_t context, int device, uint64_t bytes,
-                                   struct ms_pool_block *block_p, int *status_p);
-/** As ms_pool_alloc, but only where the pool has memory for it at hand: true if it was given; else nothing
- * has happened. Of the vendor it wants an event at most, and waits for nothing. Of `block_p` the fields are
- * filled in that a recorder wants, and that the pool wants back: neither segment nor tier, id, and whether it
- * is whole or mapped by handle. */
-bool ms_pool_hit(uint64_t context, uint64_t bytes, struct ms_pool_block *block_p);
+                                   enum ms_pool_how how, struct ms_pool_block *block_p, int *status_p);
 /** Sets the record id that the record wants back when the block is freed; `block` is as ms_pool_alloc filled
  * it. Before the program knows the address. */
 void ms_pool_set_record_id(const struct ms_pool_block *block, uint32_t record_id);
@@ -158,14 +157,8 @@ extern MS_TLS uint64_t ms_pool_latest_address;
 /** First half of a free: from here on the block is dead to the program, and nobody else gets it. PASSED if
  * the address lies in no segment of ours; REFUSED with the vendor's code for an address inside one that is
  * not a live block's first (double and interior frees). */
-enum ms_pool_verdict ms_pool_free_begin(uint64_t address, struct ms_pool_block *block_p, int *status_p);
-/** Both halves where the second will not wait and has no error to tell; false, and nothing has happened, for
- * all else. `block_p` as of ms_pool_hit. Before them ms_pool_free_expect, with the same `block_p`, which
- * returns the record id as it seems to be, or 0. */
-uint32_t ms_pool_free_expect(uint64_t address, struct ms_pool_block *block_p);
-bool ms_pool_free_hit(uint64_t address, struct ms_pool_block *block_p);
-/** Returns what `over` of the block would be. */
-bool ms_pool_free_hit_end(const struct ms_pool_block *block);
+enum ms_pool_verdict ms_pool_free_begin(uint64_t address, enum ms_pool_how how, struct ms_pool_block *block_p,
+                                        int *status_p);
 /** Second half: into the pending list, or whatever the rule is. Under `strict` waits for the device as the
  * vendor's free does, and returns the vendor's status for the program. Sets `over`. */
 int ms_pool_free_end(struct ms_pool_block *block);

@@ -32,11 +32,7 @@ bool ms_stream_owns(uint64_t address);
  * memory: the vendor answers as it stands. REFUSED, for want of memory, where MEMSHIM_LIMIT does not leave
  * it. */
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t pool, uint64_t bytes,
-                                     struct ms_pool_block *block_p);
-/** As ms_stream_alloc, but only what is at hand: from a magazine of the stream's, without the vendor. */
-bool ms_stream_hit(struct ms_stream *stream, uint64_t pool, uint64_t bytes, struct ms_pool_block *block_p);
-/** First half of a free, of a live block that is `ordered` and of which nothing else has to be known. */
-bool ms_stream_free_hit(uint64_t address, struct ms_pool_block *block_p);
+                                     enum ms_pool_how how, struct ms_pool_block *block_p);
 /** Second half of a free, of a block that is `ordered`, in stream order. */
 void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream);
 /** As ms_stream_free_end, on a stream that the driver knows and ms_stream_of does not. False if no event

@@ -257,13 +257,6 @@ static struct ms_stream_arena *stream_arena_bind(struct ms_stream *stream, struc
     return arena;
 }
 
-/* The stream arena of a pool for a stream; makes one. NULL if there cannot be one. */
-static struct ms_stream_arena *flow_of(struct ms_stream *stream, struct ms_mempool *pool)
-{
-    struct ms_stream_arena *arena = stream_arena_find(stream, pool);
-    return MS_LIKELY(arena != NULL) ? arena : stream_arena_bind(stream, pool);
-}
-
 void ms_stream_arena_detach_all(struct ms_stream *stream, bool over)
 {
     struct ms_stream_arena *arena = atomic_load_explicit(&stream->arenas, memory_order_relaxed);
@@ -297,15 +290,6 @@ struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t ha
     return pool && pool->served ? stream_arena_find(stream, pool) : NULL;
 }
 
-bool ms_stream_hit(struct ms_stream *stream, uint64_t handle, uint64_t bytes, struct ms_pool_block *block_p)
-{
-    const struct ms_stream_arena *arena = ms_stream_arena_of(stream, handle);
-    if (MS_UNLIKELY(!arena || !ms_heap_hit(arena->heap, bytes, block_p)))
-        return false;
-    ms_mempool_count_alloc(arena->pool, bytes);
-    return true;
-}
-
 /* MEMSHIM_LIMIT leaves less than that: the driver, which knows of no limit, is not asked. */
 static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
 {
@@ -323,13 +307,15 @@ static MS_NOINLINE enum ms_pool_verdict without(const struct ms_stream_arena *ar
 }
 
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
-                                     struct ms_pool_block *block_p)
+                                     enum ms_pool_how how, struct ms_pool_block *block_p)
 {
     struct ms_mempool *pool = pool_of(stream, handle);
-    struct ms_stream_arena *arena = pool && pool->served ? flow_of(stream, pool) : NULL;
+    struct ms_stream_arena *arena = pool && pool->served ? stream_arena_find(stream, pool) : NULL;
     int status = 0;
+    if (MS_UNLIKELY(!arena && !how && pool && pool->served))
+        arena = stream_arena_bind(stream, pool);
     if (MS_UNLIKELY(!arena || !bytes ||
-                    ms_heap_serve(arena->heap, bytes, block_p, &status) != MS_POOL_SERVED))
+                    ms_heap_serve(arena->heap, bytes, how, block_p, &status) != MS_POOL_SERVED))
         return without(arena, bytes, status);
     ms_mempool_count_alloc(pool, bytes);
     if (MS_UNLIKELY(ms_policy->poison_alloc && stream->device == pool->device))

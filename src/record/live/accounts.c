@@ -249,27 +249,6 @@ uint32_t ms_ledger_serve(const struct ms_block *block)
     return record_id;
 }
 
-uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
-                               int device, uint16_t api)
-{
-    const struct ms_arrival arrival = {.block = {.key = address,
-                                                 .bytes = bytes,
-                                                 .requested = bytes,
-                                                 .context = context,
-                                                 .stack = stack,
-                                                 .thread = ms_thread_id(),
-                                                 .device = (int16_t)device,
-                                                 .api = api,
-                                                 .space = MS_SPACE_ADDRESS,
-                                                 .kind = MS_KIND_DEVICE},
-                                       .now_ns = ms_ledger_now(),
-                                       .served = true,
-                                       .sampled = ms_stack_sampling()};
-    uint32_t record_id = arrive_new(&arrival);
-    ms_trace_look();
-    return record_id;
-}
-
 uint32_t ms_account_restore(const struct ms_block *block)
 {
     const struct ms_arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};

@@ -162,10 +162,6 @@ void ms_ledger_invalid_free_undone(uint32_t where, uint64_t bytes);
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
  * `block`. Returns a record id, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
-/** As ms_ledger_serve, of a block of device memory at `address` that belongs to no stream and dies with its
- * context, and of which the calling thread's program asked for just so many bytes. */
-uint32_t ms_ledger_serve_plain(uint64_t address, uint64_t bytes, uint64_t context, ms_stack_id stack,
-                               int device, uint16_t api);
 /** The block of that record id is about to go, as it seems: its slot is on its way into the cache. Any number
  * will do. */
 static inline void ms_ledger_expect(uint32_t record_id)
@@ -178,7 +174,7 @@ static inline void ms_ledger_expect(uint32_t record_id)
  * may be NULL. */
 bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p);
 
-/** hit.h has the same for a thread that holds the lock of the shard which it has at hand
+/** src/fastpath has the same for a thread that holds the lock of the shard which it has at hand
  * (base/thread/fast_cache.h). */
 struct ms_bias;
 struct ms_shard;
