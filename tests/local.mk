@@ -81,8 +81,8 @@ dist_check_SCRIPTS += tests/helpers/harness.sh
 # more than three seconds of processor time, or whose programs take long to compile (docs/internals/testing.md); what is new is quick until it is not.
 ms_long_rooms = acl balance bench captures clients faults findings fuzz gpu hazards hip html ipc limbo lookups merge nccl nohang phases python \
 	schedules stream systems thirdparty traps
-ms_long = $(ms_long_rooms:%=tests/%/%) scripts/checks/headers scripts/checks/cppcheck tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \
-	tests/hooks/differential.% tests/hooks/neighbours.% tests/hooks/threads.% tests/pool/test_streams tests/pool/test_vmm_long \
+ms_long = $(ms_long_rooms:%=tests/%/%) scripts/checks/headers scripts/checks/cppcheck scripts/checks/clang-tidy tests/cli/doctor.% tests/cli/fold.% tests/cli/hostile.% tests/cli/view.% \
+	tests/hooks/differential.% tests/hooks/nothing.% tests/hooks/neighbours.% tests/hooks/threads.% tests/pool/test_streams tests/pool/test_vmm_long \
 	tests/programs/questions.% tests/programs/screens.% tests/containers/%
 # What quick tests use of other rooms.
 ms_quick_others = tests/gpu/conformance tests/ipc/libmpi.so.40 tests/phases/phases_user

@@ -83,14 +83,12 @@ static void look_at_objects(bool matters)
 
     if (any)
         ms_serve_align_pages();
-    if (any && !matters) {
-        ipc_transport_settle(false);
-    } else if (any) {
+    if (any && matters) {
         atomic_store_explicit(&found, true, memory_order_release);
         ipc_transport_settle(true);
         ms_diagnostic(MS_LOG_INFO, "ipc",
                       "%s is loaded: from here on nothing is packed that could be exported", found_name);
-    } else if (look >= MS_ARRAY_LEN(later_ns)) {
+    } else if (any || look >= MS_ARRAY_LEN(later_ns)) {
         ipc_transport_settle(false);
     } else {
         atomic_store_explicit(&ms_ipc_next_look_ns, ms_clock_ns() + later_ns[look], memory_order_relaxed);

@@ -128,12 +128,13 @@ static char *search_path(const char *path, const char *origin, const char *name)
     while (path) {
         length = strcspn(path, ":");
         directory = expand(path, length, origin);
-        if (directory && asprintf(&candidate, "%s/%s", directory, name) >= 0) {
-            free(directory);
-            if (is_usable(candidate))
-                return candidate;
-            free(candidate);
-        }
+        candidate = NULL;
+        if (directory && asprintf(&candidate, "%s/%s", directory, name) < 0)
+            candidate = NULL;
+        free(directory);
+        if (candidate && is_usable(candidate))
+            return candidate;
+        free(candidate);
         path = path[length] ? path + length + 1 : NULL;
     }
     return NULL;

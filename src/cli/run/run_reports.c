@@ -92,9 +92,7 @@ static void insert_star(const char *text, char *to)
     const char *slash = strrchr(text, '/'), *name = slash ? slash + 1 : text, *dot = strrchr(name, '.');
     size_t stem = dot && dot != name ? (size_t)(dot - text) : strlen(text);
 
-    memcpy(to, text, stem);
-    memcpy(to + stem, ".*", 2);
-    strcpy(to + stem + 2, text + stem);
+    sprintf(to, "%.*s.*%s", (int)stem, text, text + stem);
 }
 
 /* The backslashes that keep glob(3) from reading a plain name as a pattern, taken out again. */

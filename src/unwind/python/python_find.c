@@ -99,7 +99,7 @@ static int search_object(struct dl_phdr_info *info, size_t bytes, void *arg)
 
 static void say_no(const struct search *search, const char *why)
 {
-    uint32_t version = search->symbols.version;
+    uint32_t version = (uint32_t)search->symbols.version;
     if (version)
         ms_diagnostic(MS_LOG_INFO, "stacks", "no Python frames are read of this process's Python %u.%u: %s",
                       version >> 24, version >> 16 & 0xff, why);
@@ -157,7 +157,7 @@ static MS_NOINLINE void python_find_look(void)
         say_no(&search, "it is PyPy");
     atomic_store_explicit(&current, interpreter, memory_order_release);
     atomic_store_explicit(&ms_python_is_here, interpreter != NULL, memory_order_relaxed);
-    atomic_store_explicit(&ms_python_seen, search.symbols.version, memory_order_relaxed);
+    atomic_store_explicit(&ms_python_seen, (uint32_t)search.symbols.version, memory_order_relaxed);
     atomic_store_explicit(&ms_python_is_read, interpreter != NULL, memory_order_relaxed);
     /* Last: who finds all three as they are now finds what was found then. */
     atomic_store_explicit(&changes_looked, changes, memory_order_release);

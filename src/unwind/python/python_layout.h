@@ -28,7 +28,9 @@ struct ms_python_symbols {
     uintptr_t runtime;              /* _PyRuntime */
     uintptr_t code_type, str_type;  /* PyCode_Type, PyUnicode_Type */
     uintptr_t loop, loop_end;       /* to 3.10: code of _PyEval_EvalFrameDefault; else 0 */
-    uint32_t version; /* PY_VERSION_HEX; to 3.10, which does not export it, without patch level */
+    /* PY_VERSION_HEX; to 3.10, which does not export it, without patch level. As wide as the others: two of
+     * these are compared by their bytes, so there is no padding. */
+    uint64_t version;
 };
 
 struct ms_python_layout {
