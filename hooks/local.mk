@@ -32,7 +32,7 @@ EXTRA_DIST += hooks/libmemshim.map hooks/lookup/entry_x86_64.S hooks/lookup/entr
 noinst_LIBRARIES += hooks/libearly.a
 hooks_libearly_a_SOURCES = hooks/lookup/early.c hooks/lookup/loader.c src/base/objects/elf.h \
 	src/base/objects/elf.c
-hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
+hooks_libearly_a_CFLAGS = $(MS_PLAIN_CFLAGS) $(MS_SHIM_CFLAGS)
 
 shim_PROGRAMS += libmemshim.so
 libmemshim_so_SOURCES = $(HOOKS_SOURCES) $(REPORT_EXIT_SOURCES)
@@ -42,7 +42,7 @@ endif
 if ENTRY_AARCH64
 libmemshim_so_SOURCES += hooks/lookup/entry_aarch64.S hooks/lookup/trampolines_aarch64.S
 endif
-libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_PIC_CFLAGS) $(MS_STACK_CFLAGS)
+libmemshim_so_CFLAGS = $(AM_CFLAGS) $(MS_SHIM_CFLAGS)
 libmemshim_so_CPPFLAGS = $(AM_CPPFLAGS) $(LIBUNWIND_CPPFLAGS)
 # The unwinder and jansson come from their archives and stay hidden: the library needs libc alone and exports hooked names only.
 libmemshim_so_LDFLAGS = $(MS_SANITIZE) -shared -static-libgcc -Wl,-soname,libmemshim.so $(MS_EXCLUDE_LIBS) \

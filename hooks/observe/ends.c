@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/coverage.h"
 #include "hooks/lookup/entry.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
@@ -28,6 +29,7 @@ static void ends_note(enum ms_end_reason reason, int code)
         ms_resolve_loader();
     if (ms_init_owner())
         ms_journal_end(reason, code);
+    ms_coverage_write();
 }
 
 /* An exec came back. */

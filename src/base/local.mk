@@ -1,5 +1,5 @@
 # src/base: floor 0, see docs/internals/architecture.md
-BASE_SOURCES = src/base/compiler.h src/base/at_fork.h src/base/at_fork.c src/base/base64.h \
+BASE_SOURCES = src/base/compiler.h src/base/coverage.h src/base/at_fork.h src/base/at_fork.c src/base/base64.h \
 	src/base/base64.c src/base/count.h src/base/thread/fast_cache.h src/base/devices.h \
 	src/base/thread/guard.h src/base/thread/guard.c src/base/thread/thread_own.h \
 	src/base/thread/thread_own.c src/base/lock.h src/base/lock.c src/base/thread/bias.h \

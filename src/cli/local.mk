@@ -79,7 +79,7 @@ src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT
 	$(CLI_HTML_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
-src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(NCURSES_CFLAGS) \
+src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(MS_COVERAGE) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(NCURSES_CFLAGS) \
 	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
 ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(NCURSES_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/coverage.h"
 #include "cli/cli.h"
 #include "cli/nearest.h"
 #include "cli/wrap.h"
@@ -60,6 +61,16 @@ static void main_go_on(int number)
     (void)number;
 }
 
+#ifdef MS_COVERAGE
+/* Ends as without a handler, and is counted: `memshim metrics` is ended so. */
+static void main_counted_end(int number)
+{
+    ms_coverage_write();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+#endif
+
 /* A write at a limit on the size of files fails and is told, as any other that fails; a program that is run
  * is not to end for what is said of it. An exec takes a handler back. */
 static void outlive_limits(void)
@@ -68,6 +79,9 @@ static void outlive_limits(void)
 
     if (sigaction(SIGXFSZ, NULL, &is) == 0 && is.sa_handler == SIG_DFL)
         signal(SIGXFSZ, main_go_on);
+#ifdef MS_COVERAGE
+    signal(SIGTERM, main_counted_end);
+#endif
 }
 
 /* The verbs that print for people. The others write what programs read, or keep the terminal for themselves.

@@ -8,6 +8,7 @@
 
 #include "report/write/report.h"
 
+#include "config.h"
 #include "base/thread/guard.h"
 #include "hooks/init.h"
 #include "record/file/journal.h"
@@ -27,11 +28,21 @@ static void at_exit_write_report(int status, void *unused)
     ms_guard_leave();
 }
 
+#ifdef MS_COVERAGE
+/* The counters are written by a destructor, and this comes before it. */
+__attribute__((destructor)) static void at_exit_counted(void)
+{
+    at_exit_write_report(0, NULL);
+}
+#endif
+
 /* A relative MEMSHIM_REPORT means the directory in which the program was started. The library is never
  * unloaded
  * (-z nodelete), and on_exit knows of no library whose end would call it before. */
 __attribute__((constructor)) static void prepare(void)
 {
     ms_process_note_directory();
+#ifndef MS_COVERAGE
     on_exit(at_exit_write_report, NULL);
+#endif
 }
