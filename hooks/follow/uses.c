@@ -169,7 +169,7 @@ static void note_fill(struct telling *telling, const CUDA_MEMSET_NODE_PARAMS *fi
 /* Values that a stream writes or waits for; the address has one place in all of them. */
 static void note_ops(struct telling *telling, const CUstreamBatchMemOpParams *ops, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; ops && i < count; i++)
         uses_note(telling, ops[i].waitValue.address, sizeof(uint64_t));
 }
 
@@ -220,8 +220,9 @@ static void note_copies(struct telling *telling, const struct ms_use *use)
     }
     if (use->fill)
         note_fill(telling, use->fill);
-    if (use->ops)
-        note_ops(telling, use->ops, use->count);
+    note_ops(telling, use->ops, use->count);
+    if (use->batch)
+        note_ops(telling, use->batch->paramArray, use->batch->count);
     if (use->contents)
         mark_words(use->contents, use->bytes);
 }

@@ -26,6 +26,7 @@ struct ms_use {
     const size_t *sizes;
     size_t count;
     const CUstreamBatchMemOpParams *ops;
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS *batch;
     CUfunction kernel; /* a launch: its arguments, in one of two forms */
     void **arguments, **extra;
     const CUDA_KERNEL_NODE_PARAMS_v1 *node; /* the arguments of a kernel node; version 2 has more behind it */

@@ -141,8 +141,8 @@ tests_hooks_policies_LDADD = libcudart.so.13 libcuda.so.1
 # A runtime that comes and goes.
 check_PROGRAMS += tests/hooks/reloader
 
-# Every call refused in turn.
-check_PROGRAMS += tests/hooks/refused
+# Every call with nothing in its arguments, and every one refused in turn.
+check_PROGRAMS += tests/hooks/nothing tests/hooks/refused
 tests_hooks_refused_LDADD = libcudart.so.13 libcuda.so.1
 
 check_PROGRAMS += tests/hooks/import_again
@@ -153,7 +153,7 @@ tests_hooks_ipc_pair_LDADD = libcudart.so.13
 
 EXTRA_DIST += tests/hooks/lib.sh tests/hooks/hooklib.py tests/hooks/throw_module.cc tests/hooks/secure.c
 
-ms_hook_tests = tests/hooks/every_class.py tests/hooks/takers.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
+ms_hook_tests = tests/hooks/every_class.py tests/hooks/nothing.py tests/hooks/takers.py tests/hooks/fail_nth.py tests/hooks/differential.py tests/hooks/ipc.sh \
 	tests/hooks/interpose.sh tests/hooks/direct.sh tests/hooks/later.sh tests/hooks/threads.sh tests/hooks/neighbours.sh tests/hooks/inert.sh tests/hooks/policies.sh tests/hooks/copies.sh tests/hooks/small_stacks.py
 dist_check_SCRIPTS += $(ms_hook_tests)
 

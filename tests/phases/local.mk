@@ -1,5 +1,6 @@
 # tests/phases: what programs name of their own time
-check_PROGRAMS += tests/phases/phases_user
+check_PROGRAMS += tests/phases/phases_user tests/phases/nvtx_texts
+tests_phases_nvtx_texts_LDADD = libcudart.so.13 -ldl
 tests_phases_phases_user_LDADD = libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/phases/phases.py tests/phases/packages.py
 

@@ -33,12 +33,11 @@ static void nvtx_nothing(void)
 {
 }
 
-__attribute__((constructor)) static void nvtx_begin(void)
+static void nvtx_begin_by(const char *name)
 {
     const char *path = getenv("NVTX_INJECTION64_PATH");
     void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
-    int (*start)(ms_nvtx_tables_t) =
-        library ? (int (*)(ms_nvtx_tables_t))dlsym(library, "InitializeInjectionNvtx2") : NULL;
+    int (*start)(ms_nvtx_tables_t) = library ? (int (*)(ms_nvtx_tables_t))dlsym(library, name) : NULL;
     for (int i = 1; i < 16; i++) {
         nvtx_core[i] = nvtx_core2[i] = nvtx_nothing;
         nvtx_core_table[i] = &nvtx_core[i];
@@ -46,6 +45,11 @@ __attribute__((constructor)) static void nvtx_begin(void)
     }
     if (start)
         start(nvtx_tables);
+}
+
+__attribute__((constructor)) static void nvtx_begin(void)
+{
+    nvtx_begin_by("InitializeInjectionNvtx2");
 }
 
 static inline int nvtxRangePushA(const char *name)

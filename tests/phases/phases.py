@@ -99,6 +99,21 @@ def check_header():
     check_book(4, "NVTX's own header: the same", program=program)
 
 
+def check_texts():
+    """Each function of NVTX's, and each way to give it a text."""
+    for words, name in (((), "each function of NVTX's, and texts of each kind"), (("old",), "the same where libnvToolsExt.so.1 calls memshim")):
+        done, report = play(*words, program=PROGRAM.replace("phases_user", "nvtx_texts"))
+        expected = sorted(line.rsplit(" ", 2) for line in done.stdout.splitlines())
+        sums = {}
+        for phase in report["phases"]:
+            sum_ = sums.setdefault(phase["name"], [0, 0])
+            sum_[0] += phase["count"]
+            sum_[1] += phase["marks"]
+        found = sorted([name_, str(count), str(marks)] for name_, (count, marks) in sums.items())
+        domains = {phase.get("domain") for phase in report["phases"]}
+        fact(done.returncode == 0 and len(expected) == 8 and found == expected and domains == {None, "the domain"}, name, [found, expected, domains, done.stderr])
+
+
 def check_killed():
     global reports
     reports += 1
@@ -174,9 +189,10 @@ def check_run():
          "where NVTX alone loads memshim it does nothing", [alone.returncode, alone.stderr])
 
 
-plan(18 if WATCHED else 22)
+plan(20 if WATCHED else 24)
 check_books()
 check_header()
+check_texts()
 check_killed()
 check_hostile()
 check_fork()
