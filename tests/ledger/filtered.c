@@ -1,8 +1,10 @@
 /*
- * Runs a program under a filter of system calls that ends it at getppid, which no allocation needs.
+ * Runs a program under a filter of system calls that ends it at getppid, which no allocation needs, and
+ * refuses process_vm_readv, as containers do.
  *
  * Usage: filtered PROGRAM [ARGUMENT...]. Exits with 77 where the kernel takes no filter.
  */
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -17,6 +19,8 @@ int main(int argc, char **argv)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog filter = {sizeof(rules) / sizeof(rules[0]), rules};

@@ -16,7 +16,7 @@ define='[globals().update(
 # holds NAME EXPRESSION: over the report, with depth(site), small and large.
 holds() { report "$1" "[$define and ($2)][0]"; }
 
-plan 20
+plan 21
 for mode in all sample fp off; do
     MEMSHIM_STACKS=$mode shimmed "$program" >"$TEST_TMP/out" 2>&1
     try "$mode: the program sees what it should" grep -qx 'failures 1' "$TEST_TMP/out"
@@ -43,3 +43,19 @@ for mode in all sample fp off; do
     off) report "off: none" 'all(s["stack"] == 0 for s in r["sites"]) and len(r["stacks"]) <= 1' ;;
     esac
 done
+
+# A container's filter may refuse process_vm_readv; then it is asked of each page whether it can be read.
+name="a filter that refuses to read memory: the same stacks"
+filtered=$top_builddir/tests/ledger/filtered
+"$filtered" true
+if [ $? -eq 77 ]; then
+    skip "$name" "${TEST_EMULATED:-the kernel} takes no filter of system calls"
+else
+    REPORT=$TEST_TMP/plain.json shimmed "$program" >"$TEST_TMP/out" 2>&1
+    shimmed "$filtered" "$program" >"$TEST_TMP/out" 2>&1
+    try "$name" python3 - "$TEST_TMP/plain.json" "$report" <<'END'
+import json, sys
+one, other = ([json.load(open(path))[key] for key in ("stacks", "frames")] for path in sys.argv[1:])
+sys.exit(one != other or len(one[0]) < 50)
+END
+fi
