@@ -251,7 +251,7 @@ static void context_died(uint64_t context)
     ms_ledger_context_died(context);
     ms_ledger_footprints_died(context);
     ms_layouts_forget();
-    ms_graph_memory_look();
+    ms_graph_memory_query();
 }
 
 static void before_context_end(struct ms_call *call)

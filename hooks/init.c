@@ -178,7 +178,7 @@ static void start_locked(void)
     ms_options_load(secure ? NULL : environ, init_complain, NULL);
     ms_log_set_level((enum ms_log_level)ms_option_int(MS_OPT_LOG));
     if (!ms_option_int(MS_OPT_RUN)) /* memshim run has said it */
-        ms_options_look(init_complain, NULL);
+        ms_options_check(init_complain, NULL);
     if (secure || ms_option_int(MS_OPT_MODE) == MS_MODE_OFF || !is_chosen_program()) {
         atomic_store_explicit(&ms_init_state, MS_INIT_INERT, memory_order_release);
         return;

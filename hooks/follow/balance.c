@@ -173,7 +173,7 @@ static void balance_look_at(const struct ms_gpu *gpu, int device, uint64_t conte
     struct ms_balance balance;
     uint64_t held;
 
-    ms_graph_memory_look();
+    ms_graph_memory_query();
     if (!ms_balance_ask(gpu, device, visited, &balance)) {
         if (balance.total_bytes)
             ms_ledger_balance_missed(device, MS_BALANCE_NEVER_STILL);
@@ -207,7 +207,7 @@ void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, 
         balance_look_at(gpu, device, context, 0, row, frame, caller);
 }
 
-void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context)
+void ms_balance_scan(const struct ms_gpu *gpu, int device, uint64_t context)
 {
     balance_look_at(gpu, device, context, context, 0, NULL, NULL);
 }

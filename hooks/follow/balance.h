@@ -32,7 +32,7 @@ extern MS_HIDDEN _Atomic uint32_t ms_balance_due;
 /** Asks about the calling thread's device. Inside a hook scope, no lock held. */
 void ms_balance_look(const struct ms_gpu *gpu, unsigned row, const void *frame, const void *caller);
 /** As ms_balance_look, but about `device` in `context`, which need not be the calling thread's. */
-void ms_balance_look_in(const struct ms_gpu *gpu, int device, uint64_t context);
+void ms_balance_scan(const struct ms_gpu *gpu, int device, uint64_t context);
 static inline void ms_balance_see(const struct ms_gpu *gpu, unsigned row, const void *frame,
                                   const void *caller)
 {

@@ -14,7 +14,7 @@
 #include "record/footprint/footprints.h"
 
 /* Of the context's device; false if the driver cannot say. */
-static bool footprints_ask(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
+static bool footprints_query(const struct ms_gpu *gpu, uint64_t context, size_t *free_p, size_t *total_p)
 {
     struct ms_context_scope visit;
     bool known;
@@ -45,7 +45,7 @@ static bool footprints_look(struct ms_look *look_p, const struct ms_gpu *gpu, ui
 
     for (int i = 0; i < TRIES && !still; i++) {
         look_p->since = ms_balance_stillness(look_p->device);
-        if (!footprints_ask(gpu, context, &look_p->left, &look_p->total))
+        if (!footprints_query(gpu, context, &look_p->left, &look_p->total))
             return false;
         still =
             ms_balance_of(look_p->device, &balance) && ms_balance_was_still(&look_p->since, look_p->device);
@@ -96,12 +96,12 @@ static ms_stack_id footprints_stack_of(const struct ms_call *call)
 
 /* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, and no
  * more than contexts of the device took that could be told. */
-static void footprints_take(struct ms_call *call, enum ms_footprint taker, uint64_t context, uint64_t module)
+static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
     struct ms_look after = {.device = before->device};
     uint64_t least = ms_ledger_taken_least(before->device);
-    struct ms_footprint_event taking = {.taker = taker,
+    struct ms_footprint_event taking = {.kind = kind,
                                         .context = context,
                                         .module = module,
                                         .device = (int16_t)before->device,
@@ -118,13 +118,13 @@ static void footprints_take(struct ms_call *call, enum ms_footprint taker, uint6
         taking.bytes = in_use > after.held ? in_use - after.held : 0;
         taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
-    if (taker == MS_FOOTPRINT_MODULE && !taking.bytes)
+    if (kind == MS_FOOTPRINT_MODULE && !taking.bytes)
         return;
     taking.stack = footprints_stack_of(call);
     ms_call_describe_device(call->gpu, before->device);
     ms_ledger_footprint_grew(&taking);
-    if (taker == MS_FOOTPRINT_CONTEXT)
-        ms_balance_look_in(call->gpu, before->device, context);
+    if (kind == MS_FOOTPRINT_CONTEXT)
+        ms_balance_scan(call->gpu, before->device, context);
 }
 
 static bool has_hidden_contexts(const struct ms_gpu *gpu)
@@ -157,7 +157,7 @@ bool ms_footprints_first_seen(const struct ms_gpu *gpu, int device, uint64_t con
     const struct ms_call *outer = ms_thread.outermost;
     bool is_first = ms_ledger_taken_least(device) == UINT64_MAX;
     uint64_t others = not_taken(device, is_first);
-    struct ms_footprint_event taking = {.taker = MS_FOOTPRINT_CONTEXT,
+    struct ms_footprint_event taking = {.kind = MS_FOOTPRINT_CONTEXT,
                                         .context = context,
                                         .device = (int16_t)device,
                                         .thread = ms_thread_id(),
@@ -225,8 +225,8 @@ void ms_footprints_module_gone(struct ms_call *call, int status)
         ms_layouts_forget();
 }
 
-static void takers_hooks_reset(void)
+static void footprints_hooks_reset(void)
 {
     atomic_store_explicit(&returns_later, false, memory_order_relaxed);
 }
-MS_AT_FORK(MS_FORK_HOOKS, takers_hooks_reset);
+MS_AT_FORK(MS_FORK_HOOKS, footprints_hooks_reset);

@@ -347,8 +347,8 @@ static void settle_pieces(struct kept *mine, int device, uint64_t bytes)
 
 /* --- looks ---------------------------------------------------------------------------------------------- */
 
-static bool graph_memory_ask(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what,
-                             uint64_t *bytes_p)
+static bool graph_memory_query(const struct ms_gpu *gpu, int device, CUgraphMem_attribute what,
+                               uint64_t *bytes_p)
 {
     struct ms_context_scope visit;
     cuuint64_t bytes = 0;
@@ -361,7 +361,7 @@ static bool graph_memory_ask(const struct ms_gpu *gpu, int device, CUgraphMem_at
     return known;
 }
 
-void ms_graph_memory_look(void)
+void ms_graph_memory_query(void)
 {
     uint64_t reserved, blocks;
 
@@ -370,7 +370,7 @@ void ms_graph_memory_look(void)
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         const struct ms_gpu *gpu = atomic_load_explicit(&asked[device], memory_order_relaxed);
-        if (!gpu || !graph_memory_ask(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
+        if (!gpu || !graph_memory_query(gpu, device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
             continue;
         kept[device].gpu = gpu;
         blocks = settle_blocks(device, reserved);
@@ -438,7 +438,7 @@ void ms_graph_memory_moment(int status)
     struct ms_hook_scope scope;
 
     if (graph_memory_enter(status, &scope)) {
-        ms_graph_memory_look();
+        ms_graph_memory_query();
         ms_hook_scope_leave(&scope);
     }
 }

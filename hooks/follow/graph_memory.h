@@ -34,7 +34,7 @@ bool ms_graph_memory_freed_by_node(const struct ms_call *call);
 /** Memory at a node's address was freed by a call. */
 void ms_graph_memory_freed(uint64_t address);
 /** Asks the driver how much it keeps, and records that. Inside a hook scope. */
-void ms_graph_memory_look(void);
+void ms_graph_memory_query(void);
 
 /* The vendor has answered the program's own call with `status`; each in a hook scope of its own. */
 

@@ -48,8 +48,8 @@ void ms_layouts_forget(void)
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
-static CUresult layouts_ask(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel, size_t index,
-                            size_t *bytes_p)
+static CUresult layouts_query(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel, size_t index,
+                              size_t *bytes_p)
 {
     size_t offset;
 
@@ -66,7 +66,7 @@ static int count_of(const struct ms_gpu *gpu, CUfunction kernel, bool is_kernel)
     size_t bytes;
 
     for (int i = 0; i < PARAMETERS_MAX; i++) {
-        CUresult status = layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+        CUresult status = layouts_query(gpu, kernel, is_kernel, (size_t)i, &bytes);
         if (status == CUDA_ERROR_INVALID_VALUE)
             return i;
         if (status != CUDA_SUCCESS || bytes > UINT16_MAX)
@@ -121,7 +121,7 @@ static const struct layout *layouts_learn(const struct ms_gpu *gpu, CUfunction k
     layout->is_kernel = is_kernel;
     layout->count = (uint16_t)*count_p;
     for (int i = 0; i < *count_p; i++) {
-        layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+        layouts_query(gpu, kernel, is_kernel, (size_t)i, &bytes);
         layout->sizes[i] = (uint16_t)bytes;
     }
     return layouts_keep(layout) ? layout : NULL;
@@ -151,7 +151,7 @@ bool ms_layout_each(const struct ms_gpu *gpu, CUfunction kernel, void *const *ar
     for (int i = 0; i < count; i++) {
         size_t bytes = layout ? layout->sizes[i] : 0;
         if (!layout)
-            layouts_ask(gpu, kernel, is_kernel, (size_t)i, &bytes);
+            layouts_query(gpu, kernel, is_kernel, (size_t)i, &bytes);
         if (arguments[i])
             each(arg, arguments[i], bytes);
     }

@@ -144,8 +144,8 @@ static void args_refuse(const char *name, const char *verb)
     snprintf(typed, sizeof(typed), "%s", name + strspn(name, "-"));
     typed[strcspn(typed, "=")] = '\0';
     for (flag = first_flag(verb); belongs(flag, verb); flag++)
-        ms_nearest_look(&nearest, flag->name);
-    ms_nearest_look(&nearest, "help");
+        ms_nearest_find(&nearest, flag->name);
+    ms_nearest_find(&nearest, "help");
     if (nearest.word && !strncmp(name, "--", 2))
         ms_cli_error("unknown option '%s': did you mean --%s?", name, nearest.word);
     else

@@ -45,9 +45,9 @@ void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least
     if (!ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
         ms_symbols_resolve(report, &places, count_module, &unusable, &result);
     ms_cli_note_dangling(path, report, &result.astray);
-    ms_report_tell(report, least);
+    ms_report_annotate(report, least);
     if (ms_suppress_apply(report))
-        ms_findings_tell(report); /* once more: what is suppressed is none */
+        ms_findings_annotate(report); /* once more: what is suppressed is none */
     if (unusable)
         ms_cli_note("%s: %u module%s not here in the recorded build, so frames are without names; memshim "
                     "symbolize says which",

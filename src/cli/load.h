@@ -18,7 +18,7 @@ bool ms_cli_is_ledger(const char *path);
 /** Read a report as ms_cli_read() does and resolve the names that it lacks, as far as the modules are at hand
  * here; what could not be resolved gets one note on stderr. Returns 0, or -1 after an error line. */
 int ms_cli_load(const char *path, struct ms_report *report_p);
-/** As ms_cli_load(), but of a report that is read already: `least` as ms_report_tell() takes it. */
+/** As ms_cli_load(), but of a report that is read already: `least` as ms_report_annotate() takes it. */
 void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least);
 
 /** One note if frames are astray, of the report in the file `path`. */

@@ -48,7 +48,7 @@ static void main_refuse(const char *name)
     const struct ms_verb *verb;
 
     for (verb = ms_verbs; verb->name; verb++)
-        ms_nearest_look(&nearest, verb->name);
+        ms_nearest_find(&nearest, verb->name);
     if (nearest.word)
         ms_cli_error("unknown verb '%s': did you mean %s?", name, nearest.word);
     else

@@ -36,7 +36,7 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
     return rows[a_length][b_length];
 }
 
-void ms_nearest_look(struct ms_nearest *nearest, const char *word)
+void ms_nearest_find(struct ms_nearest *nearest, const char *word)
 {
     size_t typed = strlen(nearest->typed), length = strlen(word), off;
     bool begins = typed >= PREFIX_LEAST && !strncmp(word, nearest->typed, typed);

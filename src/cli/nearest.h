@@ -16,6 +16,6 @@ struct ms_nearest {
 /** Looks at one more word, which has to live on. One is near if a third of its letters, or fewer, were left
  * out, put in, changed, or changed places with their neighbours, or if it begins as `typed` does, of three
  * letters at least. */
-void ms_nearest_look(struct ms_nearest *nearest, const char *word);
+void ms_nearest_find(struct ms_nearest *nearest, const char *word);
 
 #endif

@@ -132,7 +132,7 @@ ms_stack_id ms_stack_intern_below(ms_stack_id outer, const uintptr_t *frames, un
         return id;
     /* A stack never seen: perhaps of an object never seen, or one that took another's place. */
     ms_objects_refresh();
-    ms_python_look_again();
+    ms_python_find_again();
     id = outer;
     left = tree_follow(&id, frames, count, ids);
     while (left) {

@@ -316,7 +316,7 @@ static size_t damaged_seed(unsigned number, uint8_t *data, size_t max)
         {MS_TABLE_PHASE_OPENS, offsetof(struct ms_phase_open, devices[0].total_bytes), UINT64_MAX},
         {MS_TABLE_PHASE_OPENS, offsetof(struct ms_phase_open, phase), UINT64_MAX},
         {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, device_peaks), 12345},
-        {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, stage_peak_bytes), INT64_MAX},
+        {MS_TABLE_ACCOUNTS, offsetof(struct ms_account, interval_peak_bytes), INT64_MAX},
     };
     size_t size = 1 + CHANGE_BYTES + sizeof damages->value;
 

@@ -108,7 +108,7 @@ static void test_full(void)
     is_u64(exact, MS_EVENTS_OF_STREAM / 4, "and the newest are exact");
     ok(!reached(points[MANY / 2]), "what lost its own is covered by a later one");
     fake_finish(context);
-    ms_fence_timeline_look(&line);
+    ms_fence_timeline_poll(&line);
     ok(reached(points[MANY / 2]) && reached(points[MANY - 1]) && line.count == 0,
        "all are reached in the end");
 }
@@ -123,18 +123,18 @@ static void test_several(void)
     mark_in(STREAM + 16, a);
     ok(ms_fence_timeline_covered(&line) == a && !reached(a), "the last of them does");
     fake_finish(context);
-    is_int(ms_fence_timeline_look(&line), CUDA_SUCCESS, "when each is done");
+    is_int(ms_fence_timeline_poll(&line), CUDA_SUCCESS, "when each is done");
     ok(reached(a) && line.count == 0, "it is reached");
     uint64_t b = ms_fence_timeline_point(&line);
     fake.takes_in = STREAM;
     mark_in(STREAM, 0);
     fake.takes_in = 0;
     mark_in(STREAM + 16, b);
-    ms_fence_timeline_look(&line);
+    ms_fence_timeline_poll(&line);
     ok(!reached(b) && ms_fence_timeline_covered(&line) == a && line.count == 0,
        "what a capture took one of the events of is neither reached nor covered");
     mark_in(STREAM, b);
-    ms_fence_timeline_look(&line);
+    ms_fence_timeline_poll(&line);
     ok(reached(b), "until another one tells");
     fake_issue(context);
     uint64_t c = ms_fence_timeline_point(&line), d = ms_fence_timeline_point(&line);
@@ -151,7 +151,7 @@ static void test_several(void)
     ok(line.count == MS_EVENTS_OF_STREAM && !mark_in(STREAM, d),
        "where there is no room for all of them there is none");
     fake_finish(context);
-    ms_fence_timeline_look(&line);
+    ms_fence_timeline_poll(&line);
     ok(reached(d) && line.count == 0 && line.spare_count <= MS_EVENTS_OF_STREAM / 64, "and few are kept");
 }
 

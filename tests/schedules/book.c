@@ -313,7 +313,7 @@ void book_misfree(unsigned i, unsigned stack)
 void book_taking(uint64_t context, uint64_t module, unsigned stack)
 {
     touch();
-    struct ms_footprint_event taking = {.taker = module ? MS_FOOTPRINT_MODULE : MS_FOOTPRINT_CONTEXT,
+    struct ms_footprint_event taking = {.kind = module ? MS_FOOTPRINT_MODULE : MS_FOOTPRINT_CONTEXT,
                                         .context = context,
                                         .module = module,
                                         .bytes = 4096,

@@ -206,8 +206,8 @@ static bool check_events(void)
         if (!snapshot.invalid_frees[i].stack || !snapshot.invalid_frees[i].block_bytes)
             return book_wrong("refused free %u is of nothing", i);
     }
-    for (unsigned i = 0; i < snapshot.taker_count; i++) {
-        const struct ms_footprint_row *row = &snapshot.takers[i];
+    for (unsigned i = 0; i < snapshot.footprint_count; i++) {
+        const struct ms_footprint_row *row = &snapshot.footprints[i];
         takings += row->total_count;
         if (!row->stack || row->count > row->total_count || row->bytes > row->total_bytes ||
             row->total_bytes - row->total_count * 4096 > 4096)

@@ -7,12 +7,12 @@ ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/record/live/accounts.c", "src/rec
 STORE, TREE = "src/base/store/store.c", "src/unwind/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
-     "    if (stripe->index && stripe->index[place].slot) {\n        blocks_end_block",
+     "    if (stripe->index && stripe->index[place].row) {\n        blocks_end_block",
      "    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n    ms_lock(&stripe->lock);\n"
-     "    if (stripe->index && stripe->index[place].slot) {\n        blocks_end_block", "one-shard"),
+     "    if (stripe->index && stripe->index[place].row) {\n        blocks_end_block", "one-shard"),
     ("fork-finds-lane-2e90f2f", LANES, "            if (!(commons[i].open >> number & 1) && !was_locked(shard))", "            if (!(commons[i].open >> number & 1))", "forked-ledger"),
     ("fork-finds-loader-d703164", "src/base/objects/objects.c", "    ms_lock_reset(&merge_lock);\n    ms_lock_reset(&loader_lock);", "    ms_lock_reset(&merge_lock);", "small-forked-listing"),
-    ("another-context-dies", ACCOUNTS, " && (!context || slot->context == context)", " && context != UINT64_MAX", "row-again"),
+    ("another-context-dies", ACCOUNTS, "\n           (!context || block_row->context == context)", "\n           context != UINT64_MAX", "row-again"),
     ("file-opened-twice", "src/record/file/journal.c", "if (!atomic_load_explicit(&opened, memory_order_relaxed)) {", "if (true) {",
      "file-opens"),
     ("ring-number-unlocked", EVENTS, "    ms_lock(&list_lock);\n    uint64_t number = atomic_load_explicit(&process->oom_count, memory_order_relaxed);",
@@ -38,17 +38,17 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
-    ("live-first", TOTALS, "    uint32_t state = fill_slot(slot, number, shard, arrival);\n", "    ms_block_row_set(slot, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_slot(slot, number, shard, arrival);\n",
+    ("live-first", TOTALS, "    uint32_t state = fill_row(block_row, number, shard, arrival);\n", "    ms_block_row_set(block_row, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_row(block_row, number, shard, arrival);\n",
      "served-across"),
     ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n    raise_account(shard->row, arrival);\n"
-     "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n",
-     "    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n"
+     "    ms_block_row_set_from(block_row, state, MS_BLOCK_ROW_LIVE);\n",
+     "    ms_block_row_set_from(block_row, state, MS_BLOCK_ROW_LIVE);\n    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n"
      "    raise_account(shard->row, arrival);\n", "run-long"),
-    ("free-last", TOTALS, "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
-     "    lower_account(shard->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = shard->free_list;\n",
-     "    if (MS_LIKELY(site))\n        lower_site(site, slot, end, now_ns);\n"
-     "    lower_account(shard->row, kind, slot->bytes, now_ns);\n    slot->freed_ns = now_ns;\n    slot->next = shard->free_list;\n"
-     "    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);\n", "served-across"),
+    ("free-last", TOTALS, "    ms_block_row_set(block_row, MS_BLOCK_ROW_FREE);\n    if (MS_LIKELY(site))\n        lower_site(site, block_row, end, now_ns);\n"
+     "    lower_account(shard->row, kind, block_row->bytes, now_ns);\n    block_row->freed_ns = now_ns;\n    block_row->next = shard->free_list;\n",
+     "    if (MS_LIKELY(site))\n        lower_site(site, block_row, end, now_ns);\n"
+     "    lower_account(shard->row, kind, block_row->bytes, now_ns);\n    block_row->freed_ns = now_ns;\n    block_row->next = shard->free_list;\n"
+     "    ms_block_row_set(block_row, MS_BLOCK_ROW_FREE);\n", "served-across"),
     ("line-published-first", EVENTS, "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n"
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n"

@@ -118,7 +118,7 @@ static void history_contexts(void)
 {
     for (uint64_t i = 1; i <= 4096 + 4; i++)
         ms_ledger_footprint_grew(
-            &(struct ms_footprint_event){.taker = MS_FOOTPRINT_CONTEXT, .context = i, .bytes = 1 << 20});
+            &(struct ms_footprint_event){.kind = MS_FOOTPRINT_CONTEXT, .context = i, .bytes = 1 << 20});
 }
 
 static uint32_t put_text(const void *text, size_t bytes)

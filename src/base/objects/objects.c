@@ -183,7 +183,7 @@ static void merge_object(const struct ms_object *object)
 }
 
 /* Objects that were loaded and were not seen in a look at all of them are gone. */
-static void merge_all(const struct ms_objects_look *look)
+static void merge_all(const struct ms_objects_scan *look)
 {
     uint32_t before = merged.live_count;
     merged.live_count = 0;
@@ -199,7 +199,7 @@ static void merge_all(const struct ms_objects_look *look)
         note_live(look->seen[i]);
 }
 
-static void objects_merge(const struct ms_objects_look *look)
+static void objects_merge(const struct ms_objects_scan *look)
 {
     if (look->is_all)
         merge_all(look);
@@ -221,20 +221,20 @@ static bool is_up_to_date(void)
 /* Paths are long: on an auxiliary stack. */
 static void renew(void *arg)
 {
-    struct ms_objects_look look;
+    struct ms_objects_scan look;
     (void)arg;
     ms_lock(&merge_lock);
     ms_objects_learn_executable();
     struct ms_objects_since before = merged.since;
     ms_unlock(&merge_lock);
-    if (!ms_objects_look(&look, &before))
+    if (!ms_objects_scan(&look, &before))
         return;
     ms_lock(&merge_lock);
     /* Another thread may have merged a later look meanwhile, or one that this does not go on from. */
     if (look.since.adds + look.since.subs > merged.since.adds + merged.since.subs)
         objects_merge(&look);
     ms_unlock(&merge_lock);
-    ms_objects_look_end(&look);
+    ms_objects_scan_end(&look);
 }
 
 void ms_objects_refresh(void)

@@ -124,14 +124,14 @@ bool ms_object_is(const struct ms_object *a, const struct ms_object *b)
 
 static void begin_anew(void *arg)
 {
-    struct ms_objects_look *look = arg;
+    struct ms_objects_scan *look = arg;
     look->is_all = true;
     look->count = look->seen_count = 0;
 }
 
 static int objects_scan_look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
-    struct ms_objects_look *look = arg;
+    struct ms_objects_scan *look = arg;
     (void)bytes;
     if (look->count == look->capacity) {
         look->is_short = true;
@@ -155,7 +155,7 @@ static void *objects_scan_take(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void ms_objects_look_end(struct ms_objects_look *look)
+void ms_objects_scan_end(struct ms_objects_scan *look)
 {
     if (look->rows && look->rows != look->few)
         munmap(look->rows, look->capacity * sizeof *look->rows);
@@ -163,11 +163,11 @@ void ms_objects_look_end(struct ms_objects_look *look)
         ms_aux_stack_give(look->few);
     if (look->seen)
         munmap(look->seen, look->seen_capacity * sizeof *look->seen);
-    *look = (struct ms_objects_look){.rows = NULL};
+    *look = (struct ms_objects_scan){.rows = NULL};
 }
 
 /* False where there is no room for all that came. */
-static bool go(struct ms_objects_look *look, const struct ms_objects_since *since)
+static bool go(struct ms_objects_scan *look, const struct ms_objects_since *since)
 {
     look->is_all = look->is_short = false;
     look->count = look->seen_count = 0;
@@ -176,19 +176,19 @@ static bool go(struct ms_objects_look *look, const struct ms_objects_since *sinc
     return !look->is_short;
 }
 
-bool ms_objects_look(struct ms_objects_look *look, const struct ms_objects_since *since)
+bool ms_objects_scan(struct ms_objects_scan *look, const struct ms_objects_since *since)
 {
-    *look = (struct ms_objects_look){.few = ms_aux_stack_take(), .capacity = ROWS_FEW};
+    *look = (struct ms_objects_scan){.few = ms_aux_stack_take(), .capacity = ROWS_FEW};
     look->rows = look->few;
     bool done = look->rows && go(look, since);
     for (size_t capacity = ROWS_START; !done; capacity *= 4) {
-        ms_objects_look_end(look);
+        ms_objects_scan_end(look);
         look->capacity = capacity;
         look->seen_capacity = ms_object_count() + capacity;
         look->rows = objects_scan_take(look->capacity * sizeof *look->rows);
         look->seen = objects_scan_take(look->seen_capacity * sizeof *look->seen);
         if (!look->rows || !look->seen) {
-            ms_objects_look_end(look);
+            ms_objects_scan_end(look);
             return false;
         }
         done = go(look, since);

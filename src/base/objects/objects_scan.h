@@ -10,7 +10,7 @@
 
 #include "base/objects/objects.h"
 
-struct ms_objects_look {
+struct ms_objects_scan {
     struct ms_object *rows; /* of what is new */
     size_t count, capacity;
     uint32_t *seen; /* the rows of what was known and is there, if this is a look at all */
@@ -22,8 +22,8 @@ struct ms_objects_look {
 
 /** Looks at what came since the latest look. False without memory. On an auxiliary stack, with no lock of
  * objects.c's. */
-bool ms_objects_look(struct ms_objects_look *look, const struct ms_objects_since *since);
-void ms_objects_look_end(struct ms_objects_look *look);
+bool ms_objects_scan(struct ms_objects_scan *look, const struct ms_objects_since *since);
+void ms_objects_scan_end(struct ms_objects_scan *look);
 
 /** ms_each_object_since, in turn with all others. */
 int ms_objects_go_since(struct ms_objects_since *since, void (*anew)(void *arg),

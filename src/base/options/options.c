@@ -221,7 +221,7 @@ int ms_options_load(char *const *environment, ms_option_complaint_func_t complai
     return listener.count;
 }
 
-void ms_options_look(ms_option_complaint_func_t say, void *arg)
+void ms_options_check(ms_option_complaint_func_t say, void *arg)
 {
     struct listener listener = {say, arg, 0};
     for (unsigned id = 0; id < MS_OPT_COUNT; id++) {

@@ -51,7 +51,7 @@ int ms_options_load(char *const *environment, ms_option_complaint_func_t complai
 
 /** One line for each size that was given as a bare number of bytes, less than 1M, as a unit is likely
  * missing. */
-void ms_options_look(ms_option_complaint_func_t say, void *arg);
+void ms_options_check(ms_option_complaint_func_t say, void *arg);
 
 const struct ms_option_info *ms_option_info(enum ms_option_id id);
 enum ms_option_source ms_option_source(enum ms_option_id id);

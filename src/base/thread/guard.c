@@ -12,7 +12,7 @@
 
 MS_TLS struct ms_thread ms_thread = {.own = &ms_own_none};
 
-unsigned ms_thread_ask_id(void)
+unsigned ms_thread_query_id(void)
 {
     return ms_thread.tid = (unsigned)syscall(SYS_gettid);
 }

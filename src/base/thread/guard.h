@@ -29,10 +29,10 @@ struct ms_thread {
 extern MS_TLS struct ms_thread ms_thread;
 
 /** The kernel's thread id, cached; a fork child zeroes `tid` to ask again. */
-unsigned ms_thread_ask_id(void);
+unsigned ms_thread_query_id(void);
 static inline unsigned ms_thread_id(void)
 {
-    return MS_LIKELY(ms_thread.tid) ? ms_thread.tid : ms_thread_ask_id();
+    return MS_LIKELY(ms_thread.tid) ? ms_thread.tid : ms_thread_query_id();
 }
 
 /** True if no thread of this process has that id. */

@@ -147,7 +147,7 @@ static void tell_contexts(const struct ms_job *job)
 {
     struct ms_report shown = {.root = json_incref(job->shown)};
 
-    ms_contexts_tell(&shown, job->least);
+    ms_contexts_annotate(&shown, job->least);
     ms_report_close(&shown);
 }
 

@@ -25,7 +25,7 @@
 #include "report/write/report.h"
 
 /* The end of a process, by what its ledger says and by what can be seen. */
-static void ledgers_judge(struct ms_cli_ledger *ledger)
+static void ledgers_classify(struct ms_cli_ledger *ledger)
 {
     enum ms_end_reason said = atomic_load(&ms_process()->end_reason);
 
@@ -92,7 +92,7 @@ static int ledgers_load(const char *path, struct ms_cli_ledger *ledger_p, char *
     }
     if (ms_ledger_load(ledger_p->fd, false, error, error_bytes) == 0) {
         ledger_p->own = fstat(ledger_p->fd, &st) == 0 && st.st_uid == geteuid();
-        ledgers_judge(ledger_p);
+        ledgers_classify(ledger_p);
         if (ledger_p->alive == MS_ALIVE_NO || load_steady(ledger_p->fd, error, error_bytes) == 0)
             return 0;
     }

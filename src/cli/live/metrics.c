@@ -21,7 +21,7 @@ static int metrics_add(void *arg, const struct ms_cli_ledger *ledger)
     if (ms_living_report(ledger, &report) < 0)
         return -1;
     ms_pyframes_resolve(&report, &named, &lines, &astray); /* whose a line of Python is takes its file */
-    ms_owners_tell(&report);
+    ms_owners_annotate(&report);
     status = ms_metrics_add(metrics, &report);
     ms_report_close(&report);
     return status;

@@ -19,7 +19,7 @@ enum { MS_HTTP_HEAD_BYTES_MAX = 8192 };
 
 /** The status that a request has earned; 0 while its head is not whole. *open_p: OpenMetrics was asked for.
  */
-int ms_http_judge(const char *head, size_t length, bool *open_p);
+int ms_http_check(const char *head, size_t length, bool *open_p);
 
 struct ms_listen {
     struct sockaddr_storage address;

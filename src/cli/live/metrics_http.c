@@ -112,7 +112,7 @@ static int judge_line(char *line, bool host_is_ours)
     return strcmp(path, "/metrics") ? 404 : 200;
 }
 
-int ms_http_judge(const char *bytes, size_t length, bool *open_p)
+int ms_http_check(const char *bytes, size_t length, bool *open_p)
 {
     const char *end = memmem(bytes, length, "\r\n\r\n", 4);
     char text[MS_HTTP_HEAD_BYTES_MAX + 1], *at = text, *first, *line;

@@ -195,7 +195,7 @@ static void read_head(struct server *server, struct connection *connection)
         return;
     }
     connection->length += (size_t)got;
-    status = ms_http_judge(connection->head, connection->length, &connection->open);
+    status = ms_http_check(connection->head, connection->length, &connection->open);
     if (status == 200)
         wait_for_figures(server, connection);
     else if (status)

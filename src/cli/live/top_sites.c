@@ -91,7 +91,7 @@ static int top_sites_list(void *arg, const struct ms_cli_ledger *ledger)
     if (ms_process()->start_unix_ns != listing->of->start_unix_ns || ms_living_report(ledger, &report) < 0)
         return -1;
     ms_symbols_resolve(&report, &places, ignore, NULL, &result);
-    ms_report_tell(&report, NULL);
+    ms_report_annotate(&report, NULL);
     put_sites(listing, &report);
     ms_report_close(&report);
     return 0;

@@ -111,7 +111,7 @@ int ms_preload_check_options(void)
     int complaints = ms_options_load(environ, preload_complain, NULL);
 
     if (!complaints)
-        ms_options_look(preload_note, NULL);
+        ms_options_check(preload_note, NULL);
     return complaints;
 }
 

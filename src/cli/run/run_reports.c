@@ -360,11 +360,11 @@ void ms_reports_symbolize(struct ms_reports *outcome)
         struct ms_report *report = &outcome->found[i].report;
 
         if (ms_report_bool(json_object_get(report->root, "run"), "symbolized")) {
-            ms_report_tell(report, NULL);
+            ms_report_annotate(report, NULL);
             continue;
         }
         ms_symbols_resolve(report, &places, note_module, NULL, &result);
-        ms_report_tell(report, NULL);
+        ms_report_annotate(report, NULL);
         ms_suppress_apply(report);
         ms_reports_store(outcome->found[i].path, outcome->found[i].mode, report);
     }

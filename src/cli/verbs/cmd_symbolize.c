@@ -112,7 +112,7 @@ int ms_cmd_symbolize(int argc, char **argv)
         return MS_EXIT_USAGE;
     ms_symbols_resolve(&report, &options.places, note_module, NULL, &result);
     ms_cli_note_dangling(argv[first], &report, &result.astray);
-    ms_report_tell(&report, NULL);
+    ms_report_annotate(&report, NULL);
     status = symbolize_write_report(argv[first], &options, &report);
     if (status == MS_EXIT_OK)
         ms_cli_note("%zu frames had no name; %zu have one now, %zu with file and line", result.frames,

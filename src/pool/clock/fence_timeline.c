@@ -124,7 +124,7 @@ static void thin_out(struct ms_fence_timeline *time)
 static bool fence_timeline_make_room(struct ms_fence_timeline *time)
 {
     if (time->count >= MS_WAIT_RETIRE_FROM)
-        ms_fence_timeline_look(time);
+        ms_fence_timeline_poll(time);
     if (time->count == time->room)
         thin_out(time);
     if (!time->marks)
@@ -188,13 +188,13 @@ CUevent ms_fence_timeline_exact(struct ms_fence_timeline *time, uint64_t point)
 
 /* --- how far it got: in a visit ------------------------------------------------------------------------- */
 
-static int fence_timeline_ask(const struct ms_fence_timeline *time, const struct ms_fence_event *mark)
+static int fence_timeline_query(const struct ms_fence_timeline *time, const struct ms_fence_event *mark)
 {
     return (int)time->gpu->event_query(mark->event);
 }
 
 /* The first `count` marks are over, if that is what the driver said of the last of them. */
-static bool fence_timeline_judge(struct ms_fence_timeline *time, uint32_t count, int status)
+static bool fence_timeline_check(struct ms_fence_timeline *time, uint32_t count, int status)
 {
     const struct ms_fence_event *mark = mark_at(time, count - 1);
     if (status == CUDA_SUCCESS && mark->number >= time->given_back &&
@@ -219,15 +219,15 @@ bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point
         return false;
     ms_context_scope_begin(&visit, time->gpu, 0);
     uint64_t begin = look_ns ? ms_clock_ns() : 0;
-    int status = fence_timeline_ask(time, mark_at(time, i));
+    int status = fence_timeline_query(time, mark_at(time, i));
     while (status == CUDA_ERROR_NOT_READY && look_ns && ms_clock_ns() - begin < look_ns)
-        status = fence_timeline_ask(time, mark_at(time, i));
-    bool over = fence_timeline_judge(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
+        status = fence_timeline_query(time, mark_at(time, i));
+    bool over = fence_timeline_check(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
     ms_context_scope_end(&visit);
     return over;
 }
 
-int ms_fence_timeline_look(struct ms_fence_timeline *time)
+int ms_fence_timeline_poll(struct ms_fence_timeline *time)
 {
     struct ms_context_scope visit;
     int status = CUDA_SUCCESS;
@@ -237,8 +237,8 @@ int ms_fence_timeline_look(struct ms_fence_timeline *time)
     do {
         const struct ms_fence_event *mark = mark_at(time, 0);
         bool known = mark->number && mark->number <= ms_fence_timeline_reached(time);
-        status = known ? CUDA_SUCCESS : fence_timeline_ask(time, mark);
-    } while (fence_timeline_judge(time, 1, status) && time->count);
+        status = known ? CUDA_SUCCESS : fence_timeline_query(time, mark);
+    } while (fence_timeline_check(time, 1, status) && time->count);
     ms_context_scope_end(&visit);
     return status;
 }

@@ -69,7 +69,7 @@ static inline uint64_t ms_fence_timeline_number(const struct ms_fence_timeline *
 /** True if the point is reached; looks at one event at most, again and again for `look_ns`. */
 bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point, uint64_t look_ns);
 /** Looks at events in their order until one is not done. Returns what the driver said last. */
-int ms_fence_timeline_look(struct ms_fence_timeline *time);
+int ms_fence_timeline_poll(struct ms_fence_timeline *time);
 /** The program has waited: everything is over up to `number`. */
 void ms_fence_timeline_reach(struct ms_fence_timeline *time, uint64_t number);
 /** Its stream ends, and its work goes on; events that are spare go. */

@@ -103,7 +103,7 @@ static struct record *external_choose(const struct ms_external_request *request,
     return NULL;
 }
 
-static void external_tell(const struct record *r, bool added)
+static void external_notify(const struct record *r, bool added)
 {
     const struct ms_pool_segment segment = {.address = r->address,
                                             .bytes = r->bytes,
@@ -233,7 +233,7 @@ bool ms_external_make(const struct ms_external_request *request, struct ms_exter
     struct record told = *r;
     ms_unlock(&lock);
     ms_device_grows(request->device, false);
-    external_tell(&told, true);
+    external_notify(&told, true);
     ms_figures_changed_on(request->device);
     return true;
 }
@@ -267,7 +267,7 @@ static void external_unmake(struct record *r)
 {
     struct record gone = *r;
     int status = r->source->unmake(r->address);
-    external_tell(&gone, false);
+    external_notify(&gone, false);
     ms_device_refund(gone.device, gone.bytes);
     ms_lock(&lock);
     counts[gone.device].unmade++;
@@ -321,7 +321,7 @@ bool ms_external_forget(uint64_t address, struct ms_external_block *block_p)
     }
     ms_unlock(&lock);
     if (live) {
-        external_tell(&gone, false);
+        external_notify(&gone, false);
         ms_device_refund(gone.device, gone.bytes);
     }
     return live;

@@ -24,9 +24,9 @@ bool ms_fence_pending(struct ms_heap *heap)
     return ms_fence_freed(&heap->fence) > ms_fence_done(&heap->fence);
 }
 
-int ms_fence_look_locked(struct ms_heap *heap)
+int ms_fence_poll_locked(struct ms_heap *heap)
 {
-    int status = ms_fence_timeline_look(&heap->fence.time);
+    int status = ms_fence_timeline_poll(&heap->fence.time);
     ms_segment_judge(heap, status);
     ms_pending_retired(heap, ms_fence_timeline_reached(&heap->fence.time));
     return status;
@@ -81,7 +81,7 @@ bool ms_fence_poll(struct ms_heap *heap)
     struct ms_fence *fence = &heap->fence;
     ms_lock(&fence->lock);
     uint64_t before = ms_fence_timeline_reached(&fence->time);
-    ms_fence_look_locked(heap);
+    ms_fence_poll_locked(heap);
     bool moved = ms_fence_timeline_reached(&fence->time) != before;
     ms_unlock(&fence->lock);
     return moved;
@@ -126,7 +126,7 @@ bool ms_fence_over_at_once(struct ms_heap *heap, uint64_t ns)
     bool closed = ms_fence_close_locked(heap, NULL);
     uint64_t epoch = ms_fence_timeline_covered(&fence->time);
     if (closed)
-        ms_fence_look_locked(heap);
+        ms_fence_poll_locked(heap);
     bool quiet = closed && ms_fence_timeline_reached(&fence->time) >= epoch;
     ms_unlock(&fence->lock);
     for (uint64_t begin = ns ? ms_clock_ns() : 0; ns && closed && !quiet && ms_clock_ns() - begin < ns;) {

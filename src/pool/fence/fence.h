@@ -20,7 +20,7 @@ bool ms_fence_close_locked(struct ms_heap *heap, int *status_p);
 bool ms_fence_poll(struct ms_heap *heap);
 /** As ms_fence_poll, but with the fence's lock held. Returns what the driver said last: CUDA_SUCCESS if
  * nothing is under way. */
-int ms_fence_look_locked(struct ms_heap *heap);
+int ms_fence_poll_locked(struct ms_heap *heap);
 /** True if what is vacant can go back now (source.h). No lock held. */
 bool ms_fence_quiet(struct ms_heap *heap);
 /** Of a context: whether nothing is going on there, so that a fresh event over it is done at once, or within

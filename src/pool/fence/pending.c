@@ -233,7 +233,7 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
         return false;
     if (may_wait(heap) && ms_pending_bytes(&heap->pending_sums) > (bound = pending_look(heap))) {
         ms_lock(&heap->fence.lock);
-        ms_fence_look_locked(heap);
+        ms_fence_poll_locked(heap);
         if (ms_pending_bytes(&heap->pending_sums) > bound && !is_suspended(heap))
             epoch = snapshot(heap, bound);
         ms_unlock(&heap->fence.lock);
@@ -250,7 +250,7 @@ static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
     int status = CUDA_SUCCESS;
     ms_lock(&heap->fence.lock);
     if (ms_fence_timeline_reached(&heap->fence.time) < wait->own_epoch)
-        status = ms_fence_look_locked(heap);
+        status = ms_fence_poll_locked(heap);
     bool over =
         ms_fence_timeline_reached(&heap->fence.time) >= wait->own_epoch || status != CUDA_ERROR_NOT_READY;
     ms_unlock(&heap->fence.lock);

@@ -41,7 +41,7 @@ static int wait_for(struct ms_heap *heap, uint64_t epoch)
         ms_lock(&fence->lock);
         bool alive = wait_is_there(heap, life);
         if (alive)
-            status = ms_fence_look_locked(heap);
+            status = ms_fence_poll_locked(heap);
         if (alive && ms_fence_timeline_reached(&fence->time) >= epoch)
             status = CUDA_SUCCESS;
         ms_unlock(&fence->lock);

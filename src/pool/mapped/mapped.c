@@ -205,7 +205,7 @@ static bool next_change(struct ms_backing *b, struct ms_byte_range *extent_p, bo
 }
 
 /* Tells the observer what has changed since it was told last. No lock held. */
-static void backing_tell(struct ms_heap *heap)
+static void backing_notify(struct ms_heap *heap)
 {
     struct ms_backing *b = heap->backing;
     struct ms_byte_range range;
@@ -330,7 +330,7 @@ struct ms_slot *ms_backing_alloc(struct ms_heap *heap, const struct ms_request *
     bool grown = mapped_grow(heap, run_bytes_of(request), request->align, quiet, status_p);
     slot = mapped_take(heap, request, !grown);
     ms_unlock(&heap->lock);
-    backing_tell(heap);
+    backing_notify(heap);
     if (slot)
         ms_figures_grew(heap, request);
     else
@@ -353,7 +353,7 @@ bool ms_backing_prealloc(struct ms_heap *heap, uint64_t bytes)
     if (grown)
         heap->backing->floor_bytes = heap->backing->mapped_bytes;
     ms_unlock(&heap->lock);
-    backing_tell(heap);
+    backing_notify(heap);
     ms_figures_changed(heap);
     return grown;
 }
@@ -388,7 +388,7 @@ uint64_t ms_backing_give_back(struct ms_heap *heap, uint64_t bytes)
         given += growth.emptied * page_bytes;
     } while (given < bytes && given != before);
     if (given)
-        backing_tell(heap);
+        backing_notify(heap);
     return given;
 }
 
@@ -485,7 +485,7 @@ void ms_backing_retire(struct ms_heap *heap)
     bool on = atomic_load_explicit(&heap->backing_state, memory_order_acquire) == MS_BACKING_ON;
     if (b && on) {
         ms_map_retire(heap);
-        backing_tell(heap);
+        backing_notify(heap);
     }
     if (b) {
         memset(b->peers, 0, sizeof(b->peers));

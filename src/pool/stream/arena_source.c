@@ -53,8 +53,8 @@ static uint64_t idle_in_driver(const struct ms_mempool *pool)
     return ms_mempool_figures(pool, &reserved, &used) && reserved > used ? reserved - used : 0;
 }
 
-static int stream_arena_ask(const struct ms_stream_arena *arena, const struct ms_stream *stream,
-                            uint64_t bytes, CUdeviceptr *p)
+static int stream_arena_alloc(const struct ms_stream_arena *arena, const struct ms_stream *stream,
+                              uint64_t bytes, CUdeviceptr *p)
 {
     const struct ms_mempool *pool = arena->pool;
     struct ms_context_scope visit;
@@ -124,12 +124,12 @@ static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *give
         return CUDA_ERROR_INVALID_HANDLE;
     stream_arena_let_go(pool);
     bool padded = pool->padded; /* another thread may find that out meanwhile */
-    int status = stream_arena_ask(arena, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
+    int status = stream_arena_alloc(arena, stream, bytes + (padded ? MS_PAGE_BYTES : 0), &p);
     if (status == CUDA_SUCCESS && p % MS_PAGE_BYTES && !padded) {
         free_in_order(pool->gpu, stream, pool->device, p, bytes);
         pool->padded = true;
         padded = true;
-        status = stream_arena_ask(arena, stream, bytes + MS_PAGE_BYTES, &p);
+        status = stream_arena_alloc(arena, stream, bytes + MS_PAGE_BYTES, &p);
     }
     if (status != CUDA_SUCCESS)
         return status;

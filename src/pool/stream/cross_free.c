@@ -247,13 +247,13 @@ void ms_cross_free_stream_died(struct ms_stream *stream)
 /* Frees in the stream so far are over when all work that it has now is. */
 static bool cross_free_settle(struct ms_stream *stream)
 {
-    ms_fence_timeline_look(&stream->time);
+    ms_fence_timeline_poll(&stream->time);
     bool any = finish_reached(stream);
     const struct ms_cross_batch *batch = stream->batches;
     if (!batch || batch->point <= ms_fence_timeline_covered(&stream->time) ||
         !(ms_stream_mark(stream) || mark_over_context(stream)))
         return any;
-    ms_fence_timeline_look(&stream->time);
+    ms_fence_timeline_poll(&stream->time);
     return finish_reached(stream) || any;
 }
 

@@ -57,7 +57,7 @@ static void driver_frees_forget(struct ms_stream *stream)
 static uint64_t driver_frees_settle(struct ms_stream *stream)
 {
     uint64_t bytes = stream->returning;
-    int status = ms_fence_timeline_look(&stream->time);
+    int status = ms_fence_timeline_poll(&stream->time);
     bool over = stream->time.given_back <= ms_fence_timeline_reached(&stream->time);
     if (!over && status == CUDA_ERROR_NOT_READY)
         return 0;

@@ -144,8 +144,8 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
 
 /* Asks the driver for the stream's id and context; false if it knows no such stream, or it captures and may
  * not be asked. */
-static bool stream_ask(const struct ms_gpu *gpu, uint64_t context, uint64_t handle, unsigned long long *id_p,
-                       uint64_t *context_p)
+static bool stream_query_driver(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
+                                unsigned long long *id_p, uint64_t *context_p)
 {
     CUcontext its = NULL;
     CUstream stream = (CUstream)(uintptr_t)handle;
@@ -262,7 +262,7 @@ static struct ms_stream *meet(const struct ms_gpu *gpu, uint64_t context, uint64
 {
     unsigned long long id = 0;
     uint64_t its;
-    if (!stream_ask(gpu, context, handle, &id, &its))
+    if (!stream_query_driver(gpu, context, handle, &id, &its))
         return NULL;
     int device = stream_device_of(gpu, its);
     if (device < 0 || device >= MS_DEVICES_MAX)

@@ -43,7 +43,7 @@ atomic_bool ms_trace_on, ms_trace_due;
 
 static struct ms_lock lines = MS_LOCK_INIT(MS_RANK_TRACE), file = MS_LOCK_INIT(MS_RANK_TRACE_FILE);
 static char path[PATH_MAX];
-static uint64_t *ids;       /* of the block in each slot */
+static uint64_t *ids;       /* of the block in each row */
 static _Atomic int stopped; /* an errno, or TOO_SLOW */
 static bool stop_said;
 static atomic_bool finished;
@@ -109,9 +109,9 @@ static char *put_hex(char *at, uint64_t number)
 }
 
 /* Which site counts it, as the record numbers sites, and where it lies; 0x0 if it has no address. */
-static char *trace_put_place(char *at, uint32_t slot, const struct ms_block *block)
+static char *trace_put_place(char *at, uint32_t row, const struct ms_block *block)
 {
-    const struct ms_site *site = ms_site_row(ms_block_row_at(slot)->site);
+    const struct ms_site *site = ms_site_row(ms_block_row_at(row)->site);
     *at++ = ' ';
     if (site)
         at = trace_put_number(at, site->whole);
@@ -162,8 +162,8 @@ static unsigned stream_number(const struct ms_block *block)
     return number;
 }
 
-/* `slot` of a block that appears; UINT32_MAX of one that goes. */
-static void trace_put_line(char op, uint64_t id, const struct ms_block *block, uint32_t slot, uint64_t now_ns)
+/* `row` of a block that appears; UINT32_MAX of one that goes. */
+static void trace_put_line(char op, uint64_t id, const struct ms_block *block, uint32_t row, uint64_t now_ns)
 {
     char line[LINE_BYTES], *at = line;
     unsigned stream = stream_number(block);
@@ -178,8 +178,8 @@ static void trace_put_line(char op, uint64_t id, const struct ms_block *block, u
     at = trace_put_number(at, block->requested);
     *at++ = ' ';
     at = trace_put_number(at, stream);
-    if (slot != UINT32_MAX)
-        at = trace_put_place(at, slot, block);
+    if (row != UINT32_MAX)
+        at = trace_put_place(at, row, block);
     *at++ = '\n';
     put_text(line, (size_t)(at - line));
 }
@@ -199,32 +199,32 @@ static void count_size(uint64_t bytes)
     }
 }
 
-void ms_trace_put_alloc(uint32_t slot, const struct ms_block *block)
+void ms_trace_put_alloc(uint32_t row, const struct ms_block *block)
 {
     if (!ms_kind_is_device(block->kind))
         return;
     ms_lock(&lines);
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed)) {
-        ids[slot] = ++told.allocs;
+        ids[row] = ++told.allocs;
         count_size(block->requested);
         told.live_bytes += block->requested;
         if (told.peak_live_bytes < told.live_bytes)
             told.peak_live_bytes = told.live_bytes;
-        trace_put_line('a', told.allocs, block, slot, block->born_ns);
+        trace_put_line('a', told.allocs, block, row, block->born_ns);
     }
     ms_unlock(&lines);
 }
 
-void ms_trace_put_free(uint32_t slot, const struct ms_block *block)
+void ms_trace_put_free(uint32_t row, const struct ms_block *block)
 {
     if (!ms_kind_is_device(block->kind))
         return;
     ms_lock(&lines);
-    if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && ids[slot]) {
+    if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && ids[row]) {
         told.frees++;
         told.live_bytes -= block->requested;
-        trace_put_line('f', ids[slot], block, UINT32_MAX, block->freed_ns);
-        ids[slot] = 0;
+        trace_put_line('f', ids[row], block, UINT32_MAX, block->freed_ns);
+        ids[row] = 0;
     }
     ms_unlock(&lines);
 }

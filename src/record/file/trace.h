@@ -22,9 +22,9 @@ extern MS_HIDDEN atomic_bool ms_trace_due;
 /** Once, before the ledger has its file, after ms_process_describe(): makes the trace's file, if one is
  * wanted. May write a line to standard error. */
 void ms_trace_start(void);
-/** Under the block's stripe; `slot` is its place in the table of blocks. */
-void ms_trace_put_alloc(uint32_t slot, const struct ms_block *block);
-void ms_trace_put_free(uint32_t slot, const struct ms_block *block);
+/** Under the block's stripe; `row` is its place in the table of blocks. */
+void ms_trace_put_alloc(uint32_t row, const struct ms_block *block);
+void ms_trace_put_free(uint32_t row, const struct ms_block *block);
 /** With nothing locked. */
 void ms_trace_write(void);
 /** The process ends: everything is written, and from now on each line at once. */
@@ -35,19 +35,19 @@ void ms_trace_finish(void);
  * to do, or with one line in `error` -1, or 1 where only room is missing. */
 int ms_trace_complete(char *error, size_t error_bytes);
 
-static inline void ms_trace_alloc(uint32_t slot, const struct ms_block *block)
+static inline void ms_trace_alloc(uint32_t row, const struct ms_block *block)
 {
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
-        ms_trace_put_alloc(slot, block);
+        ms_trace_put_alloc(row, block);
 }
 
-static inline void ms_trace_free(uint32_t slot, const struct ms_block *block)
+static inline void ms_trace_free(uint32_t row, const struct ms_block *block)
 {
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_on, memory_order_relaxed)))
-        ms_trace_put_free(slot, block);
+        ms_trace_put_free(row, block);
 }
 
-static inline void ms_trace_look(void)
+static inline void ms_trace_write_due(void)
 {
     if (MS_UNLIKELY(atomic_load_explicit(&ms_trace_due, memory_order_relaxed)))
         ms_trace_write();

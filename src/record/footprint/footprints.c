@@ -40,7 +40,7 @@ static void footprints_put(_Atomic uint64_t *value, uint64_t to)
 
 static bool is_row_of(const struct ms_footprint_row *row, const struct ms_footprint_event *taking)
 {
-    return taking->taker == MS_FOOTPRINT_MODULE && row->taker == MS_FOOTPRINT_MODULE &&
+    return taking->kind == MS_FOOTPRINT_MODULE && row->kind == MS_FOOTPRINT_MODULE &&
            row->api == taking->api && row->context == taking->context && row->device == taking->device &&
            row->stack == taking->stack;
 }
@@ -57,7 +57,7 @@ static uint32_t row_for(const struct ms_footprint_event *taking)
     if (!ms_table_reserve(MS_TABLE_FOOTPRINTS, (uint64_t)count + 1))
         return UINT32_MAX;
     row = &rows_of()[count];
-    row->taker = taking->taker;
+    row->kind = taking->kind;
     row->context = taking->context;
     row->first_ns = ms_ledger_now();
     row->stack = taking->stack;
@@ -191,7 +191,7 @@ uint64_t ms_ledger_taken_least(int device)
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
         const struct ms_footprint_row *row = &rows_of()[i];
-        if (row->device == device && row->taker == MS_FOOTPRINT_CONTEXT && get(&row->total_bytes) < least)
+        if (row->device == device && row->kind == MS_FOOTPRINT_CONTEXT && get(&row->total_bytes) < least)
             least = get(&row->total_bytes);
     }
     return least;
@@ -201,7 +201,7 @@ bool ms_ledger_taken_by(int device, uint64_t context)
 {
     for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS); i++) {
         const struct ms_footprint_row *row = &rows_of()[i];
-        if (row->device == device && row->taker == MS_FOOTPRINT_CONTEXT && row->context == context)
+        if (row->device == device && row->kind == MS_FOOTPRINT_CONTEXT && row->context == context)
             return true;
     }
     return false;
@@ -240,10 +240,10 @@ bool ms_footprints_copy(struct ms_footprint_row *rows, uint32_t room, uint32_t *
     return true;
 }
 
-static void takers_reset(void)
+static void footprints_reset(void)
 {
     ms_lock_reset(&lock);
     modules = spare = NULL;
     module_count = 0;
 }
-MS_AT_FORK(MS_FORK_RECORD, takers_reset);
+MS_AT_FORK(MS_FORK_RECORD, footprints_reset);

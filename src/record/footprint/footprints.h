@@ -13,7 +13,7 @@ enum ms_footprint { MS_FOOTPRINT_CONTEXT, MS_FOOTPRINT_MODULE, MS_FOOTPRINTS };
 
 /** One taking. */
 struct ms_footprint_event {
-    enum ms_footprint taker;
+    enum ms_footprint kind;
     uint64_t context; /* the vendor's id; 0 if none was current */
     uint64_t module;  /* handle of a module or library */
     uint64_t bytes;   /* by which the device's free memory fell */
@@ -29,7 +29,7 @@ struct ms_footprint_event {
 /** Memory that was taken for one context, or for the modules that one place loaded into it. */
 struct MS_CACHELINE ms_footprint_row {
     _Atomic uint32_t state; /* 1 once it says what it is */
-    uint32_t taker;
+    uint32_t kind;
     uint64_t context, first_ns;
     _Atomic uint64_t ended_ns; /* the context's end, or that of the last of the modules; 0: there are some */
     _Atomic uint64_t bytes, count; /* now */

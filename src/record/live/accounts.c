@@ -42,8 +42,8 @@ void ms_totals_lower_host(unsigned kind, uint64_t bytes)
     atomic_fetch_sub_explicit(&amount->live_count, 1, memory_order_relaxed);
 }
 
-/* False when there is no memory for one more slot, which is counted. */
-static bool has_slot(struct ms_shard *shard)
+/* False when there is no memory for one more row, which is counted. */
+static bool has_row(struct ms_shard *shard)
 {
     uint64_t first;
     if (shard->free_list || shard->fresh != shard->fresh_end)
@@ -57,19 +57,19 @@ static bool has_slot(struct ms_shard *shard)
     return true;
 }
 
-/* A free slot + 1, or 0 when there is none. */
-static MS_NOINLINE uint32_t take_fresh_slot(struct ms_shard *shard)
+/* A free row + 1, or 0 when there is none. */
+static MS_NOINLINE uint32_t take_fresh_row(struct ms_shard *shard)
 {
-    return has_slot(shard) ? ++shard->fresh : 0;
+    return has_row(shard) ? ++shard->fresh : 0;
 }
 
-static MS_INLINE uint32_t take_slot(struct ms_shard *shard)
+static MS_INLINE uint32_t take_row(struct ms_shard *shard)
 {
-    uint32_t slot = shard->free_list;
-    if (MS_UNLIKELY(!slot))
-        return take_fresh_slot(shard);
-    shard->free_list = ms_block_row_at(slot - 1)->next;
-    return slot;
+    uint32_t block_row = shard->free_list;
+    if (MS_UNLIKELY(!block_row))
+        return take_fresh_row(shard);
+    shard->free_list = ms_block_row_at(block_row - 1)->next;
+    return block_row;
 }
 
 /* True if each block is told of: to the trace, or as a lifetime. */
@@ -78,33 +78,33 @@ static MS_INLINE bool is_told(void)
     return ms_slow_path(MS_SLOW_PATH_TRACE | MS_SLOW_PATH_USES);
 }
 
-static MS_NOINLINE void trace(uint32_t slot, const struct ms_arrival *arrival)
+static MS_NOINLINE void trace(uint32_t block_row, const struct ms_arrival *arrival)
 {
     struct ms_block block = arrival->block;
     if (!arrival->again)
         block.born_ns = arrival->now_ns;
-    block.site = ms_block_row_at(slot)->site;
-    ms_trace_alloc(slot, &block);
+    block.site = ms_block_row_at(block_row)->site;
+    ms_trace_alloc(block_row, &block);
     if (ms_uses_wanted()) {
-        ms_uses_born(slot, &block);
+        ms_uses_born(block_row, &block);
         if (arrival->again && block.space == MS_SPACE_ADDRESS) /* another life, nothing is known of it */
             ms_uses_mark(block.key, MS_LIFETIME_UNMAPPED);
     }
 }
 
-static MS_INLINE void trace_copy(uint32_t slot, const struct ms_arrival *arrival)
+static MS_INLINE void trace_copy(uint32_t block_row, const struct ms_arrival *arrival)
 {
     const struct ms_arrival copy = *arrival;
-    trace(slot, &copy);
+    trace(block_row, &copy);
 }
 
-/* Counts it in the shard, where there is room for it; returns its slot + 1. Compiled once for the usual case
+/* Counts it in the shard, where there is room for it; returns its row + 1. Compiled once for the usual case
  * and once for all others. */
 static MS_INLINE uint32_t accounts_enter(struct ms_shard *shard, uint32_t number,
                                          const struct ms_arrival *arrival)
 {
     struct ms_site *site = ms_site_row(number);
-    uint32_t record_id = take_slot(shard);
+    uint32_t record_id = take_row(shard);
     if (MS_UNLIKELY(!record_id))
         return 0;
     if (MS_LIKELY(site))
@@ -121,7 +121,7 @@ static MS_NOINLINE uint32_t enter_somehow(struct ms_shard *shard, uint32_t numbe
     return accounts_enter(shard, number, arrival);
 }
 
-/* Without a slot there is nothing to make room for: a charge that nobody uses would let others rise above the
+/* Without a row there is nothing to make room for: a charge that nobody uses would let others rise above the
  * peak. */
 static MS_NOINLINE uint32_t enter_alone(struct ms_shard *shard, uint32_t number,
                                         const struct ms_arrival *arrival)
@@ -129,7 +129,7 @@ static MS_NOINLINE uint32_t enter_alone(struct ms_shard *shard, uint32_t number,
     const struct ms_block *block = &arrival->block;
     bool is_peak = false;
     ms_events_touch();
-    if (!has_slot(shard))
+    if (!has_row(shard))
         return 0;
     if (number == UINT32_MAX && !arrival->again)
         number = ms_shard_make_site(shard, block, arrival->now_ns, UINT32_MAX);
@@ -185,9 +185,9 @@ static MS_NOINLINE uint32_t enter_together(struct ms_shard *shard, const struct 
     ms_events_touch();
     shard = ms_shards_lock_with(shard);
     uint32_t number = arrival->again ? block->site : site_among(&shard, arrival);
-    if (number == UINT32_MAX) /* a slot's shard is that of its site */
+    if (number == UINT32_MAX) /* a row's shard is that of its site */
         shard = &ms_shards[0][account];
-    bool fits = has_slot(shard), is_peak = false;
+    bool fits = has_row(shard), is_peak = false;
     if (fits && ms_kind_is_device(block->kind))
         is_peak = ms_shards_make_room(shard, block->bytes, arrival->now_ns);
     uint32_t record_id = fits ? enter_somehow(shard, number, arrival) : 0;
@@ -197,7 +197,7 @@ static MS_NOINLINE uint32_t enter_together(struct ms_shard *shard, const struct 
     return record_id;
 }
 
-/* Of a slot that is not locked `site` may be anything. */
+/* Of a row that is not locked `site` may be anything. */
 static inline struct ms_shard *shard_of(uint32_t site, int device)
 {
     const struct ms_site *row = site < ms_table_rows(MS_TABLE_SITES) ? ms_site_row(site) : NULL;
@@ -245,7 +245,7 @@ uint32_t ms_ledger_serve(const struct ms_block *block)
 {
     const struct ms_arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
     uint32_t record_id = arrive_new(&arrival);
-    ms_trace_look();
+    ms_trace_write_due();
     return record_id;
 }
 
@@ -255,16 +255,17 @@ uint32_t ms_account_restore(const struct ms_block *block)
     return arrive(shard_of(block->site, block->device), &arrival);
 }
 
-static MS_UNSYNCHRONIZED struct ms_shard *shard_of_slot(const struct ms_block_row *slot)
+static MS_UNSYNCHRONIZED struct ms_shard *shard_of_row(const struct ms_block_row *block_row)
 {
-    return shard_of(slot->site, slot->device);
+    return shard_of(block_row->site, block_row->device);
 }
 
-static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *slot, enum ms_space space, uint64_t key,
-                                        bool served, uint64_t context)
+static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *block_row, enum ms_space space,
+                                        uint64_t key, bool served, uint64_t context)
 {
-    return ms_block_row_is_live(slot) && slot->key == key && ms_block_row_space(slot) == space &&
-           !(slot->tags & MS_BLOCK_ROW_SERVED) == !served && (!context || slot->context == context);
+    return ms_block_row_is_live(block_row) && block_row->key == key &&
+           ms_block_row_space(block_row) == space && !(block_row->tags & MS_BLOCK_ROW_SERVED) == !served &&
+           (!context || block_row->context == context);
 }
 
 /* The trace and some callers want it as it was. */
@@ -280,15 +281,16 @@ static MS_NOINLINE void accounts_tell(uint32_t record_id, uint64_t now_ns, struc
         *block_p = block;
 }
 
-static MS_INLINE void accounts_leave(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
-                                     enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
+static MS_INLINE void accounts_leave(struct ms_shard *shard, uint32_t record_id,
+                                     struct ms_block_row *block_row, enum ms_block_end end, uint64_t now_ns,
+                                     struct ms_block *block_p)
 {
     if (block_p || is_told())
         accounts_tell(record_id, now_ns, block_p);
-    struct ms_site *site = ms_site_row(slot->site);
+    struct ms_site *site = ms_site_row(block_row->site);
     if (MS_LIKELY(site))
         keep_past(shard, site, now_ns);
-    ms_totals_out(shard, record_id, slot, site, ms_block_row_kind(slot), end, now_ns);
+    ms_totals_out(shard, record_id, block_row, site, ms_block_row_kind(block_row), end, now_ns);
 }
 
 /* The past that a site has to write down before it is changed depends on the shard's peaks and on the spans
@@ -306,32 +308,32 @@ bool ms_totals_past_slowly(struct ms_shard *shard, uint64_t now_ns)
 }
 
 /* Under the lock of the shard, which may be let go on the way. */
-static MS_INLINE bool remove_from(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
+static MS_INLINE bool remove_from(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *block_row,
                                   enum ms_space space, uint64_t key, bool served, uint64_t context,
                                   enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p)
 {
-    /* The shard of a slot that is in use again is the same, but it was told from a site that was not there
+    /* The shard of a row that is in use again is the same, but it was told from a site that was not there
      * yet. */
-    bool found =
-        is_wanted(slot, space, key, served, context) && (shard->is_alone || shard_of_slot(slot) == shard);
+    bool found = is_wanted(block_row, space, key, served, context) &&
+                 (shard->is_alone || shard_of_row(block_row) == shard);
     if (found && MS_UNLIKELY(now_ns >= shard->until_ns) && !shard->is_alone) {
         ms_shard_unlock(shard);
         ms_shards_begin_bucket(ms_shard_account(shard), now_ns);
         ms_shard_lock(shard);
-        found = is_wanted(slot, space, key, served, context) && shard_of_slot(slot) == shard;
+        found = is_wanted(block_row, space, key, served, context) && shard_of_row(block_row) == shard;
     } else if (found && MS_UNLIKELY(now_ns >= shard->until_ns)) {
         ms_shard_make_room(shard, 0, now_ns);
     }
     if (MS_LIKELY(found))
-        accounts_leave(shard, record_id, slot, end, now_ns, block_p);
+        accounts_leave(shard, record_id, block_row, end, now_ns, block_p);
     return found;
 }
 
-/* While an account has one shard it is the slot's, whatever its site says: that is looked at again under the
+/* While an account has one shard it is the row's, whatever its site says: that is looked at again under the
  * lock. */
-static MS_UNSYNCHRONIZED struct ms_shard *only_shard_of(const struct ms_block_row *slot)
+static MS_UNSYNCHRONIZED struct ms_shard *only_shard_of(const struct ms_block_row *block_row)
 {
-    struct ms_shard *first = &ms_shards[0][ms_account_number(slot->device)];
+    struct ms_shard *first = &ms_shards[0][ms_account_number(block_row->device)];
     return MS_LIKELY(first->is_alone) ? first : NULL;
 }
 
@@ -339,17 +341,17 @@ static MS_INLINE bool remove_block(uint32_t record_id, enum ms_space space, uint
                                    uint64_t context, enum ms_block_end end, uint64_t now_ns,
                                    struct ms_block *block_p)
 {
-    struct ms_block_row *slot = ms_block_row_at(record_id - 1);
-    struct ms_shard *only = only_shard_of(slot), *shard = only ? only : shard_of_slot(slot);
-    MS_KEEP(slot);
+    struct ms_block_row *block_row = ms_block_row_at(record_id - 1);
+    struct ms_shard *only = only_shard_of(block_row), *shard = only ? only : shard_of_row(block_row);
+    MS_KEEP(block_row);
     MS_KEEP(shard);
     ms_shard_lock(shard);
     if (MS_UNLIKELY(only && !shard->is_alone)) {
         ms_shard_unlock(shard);
-        shard = shard_of_slot(slot);
+        shard = shard_of_row(block_row);
         ms_shard_lock(shard);
     }
-    bool found = remove_from(shard, record_id, slot, space, key, served, context, end, now_ns, block_p);
+    bool found = remove_from(shard, record_id, block_row, space, key, served, context, end, now_ns, block_p);
     ms_shard_unlock(shard);
     return found;
 }
@@ -360,10 +362,10 @@ bool ms_account_remove(uint32_t record_id, enum ms_space space, uint64_t key, bo
     return remove_block(record_id, space, key, served, context, end, now_ns, block_p);
 }
 
-/* The site is known as soon as the slot is there; what is read of it without a lock serves for that alone. */
-static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_block_row *slot)
+/* The site is known as soon as the row is there; what is read of it without a lock serves for that alone. */
+static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_block_row *block_row)
 {
-    const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[slot->site];
+    const struct ms_site *site = &MS_ROWS(SITES, struct ms_site)[block_row->site];
     __builtin_prefetch(site, 1);
     __builtin_prefetch(&site->last_ns, 1);
 }
@@ -375,7 +377,7 @@ bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_
     expect_site(ms_block_row_at(record_id - 1));
     bool found =
         remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
-    ms_trace_look();
+    ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;
 }

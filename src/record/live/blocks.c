@@ -2,11 +2,11 @@
  * which finds them itself, come and go in accounts.c.
  *
  * Floor 2. A stripe's index (open addressing, linear probing, no tombstones: a removal moves its successors
- * up) holds the number of a slot and half of its key's hash, so that probing touches no other slot. The index
- * is this process's own: who reads the file goes through the slots. Locks: the stripe's (MS_RANK_BLOCKS),
+ * up) holds the number of a row and half of its key's hash, so that probing touches no other row. The index
+ * is this process's own: who reads the file goes through the rows. Locks: the stripe's (MS_RANK_BLOCKS),
  * with the account's inside it.
  *
- * Invariant: a stripe's index holds exactly its `count` live slots, at most three quarters full. */
+ * Invariant: a stripe's index holds exactly its `count` live rows, at most three quarters full. */
 #include "config.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ enum { INDEX_START = 32, STRIPE_BITS = 6 };
 _Static_assert(1 << STRIPE_BITS == MS_STRIPES, "a shard's number is the top bits of the hash");
 
 struct entry {
-    uint32_t slot; /* + 1; 0 is empty */
+    uint32_t row;  /* + 1; 0 is empty */
     uint32_t hash; /* the lower half, which places it */
 };
 
@@ -61,11 +61,11 @@ static MS_UNSYNCHRONIZED void expect(const struct stripe *stripe, uint64_t h)
 static uint32_t probe(const struct stripe *stripe, uint64_t h, unsigned space, uint64_t key)
 {
     uint32_t place = (uint32_t)h & stripe->mask;
-    for (; stripe->index[place].slot; place = (place + 1) & stripe->mask) {
+    for (; stripe->index[place].row; place = (place + 1) & stripe->mask) {
         if (stripe->index[place].hash != (uint32_t)h)
             continue;
-        const struct ms_block_row *slot = ms_block_row_at(stripe->index[place].slot - 1);
-        if (slot->key == key && ms_block_row_space(slot) == space)
+        const struct ms_block_row *row = ms_block_row_at(stripe->index[place].row - 1);
+        if (row->key == key && ms_block_row_space(row) == space)
             break;
     }
     return place;
@@ -80,10 +80,10 @@ static bool blocks_make_room(struct stripe *stripe)
     if (!index)
         return false;
     for (uint32_t i = 0; stripe->index && i <= stripe->mask; i++) {
-        if (!stripe->index[i].slot)
+        if (!stripe->index[i].row)
             continue;
         uint32_t place = stripe->index[i].hash & (places - 1);
-        while (index[place].slot)
+        while (index[place].row)
             place = (place + 1) & (places - 1);
         index[place] = stripe->index[i];
     }
@@ -96,7 +96,7 @@ static bool blocks_make_room(struct stripe *stripe)
 static void remove_place(struct stripe *stripe, uint32_t place)
 {
     uint32_t gap = place;
-    for (uint32_t next = (gap + 1) & stripe->mask; stripe->index[next].slot;
+    for (uint32_t next = (gap + 1) & stripe->mask; stripe->index[next].row;
          next = (next + 1) & stripe->mask) {
         uint32_t home = stripe->index[next].hash & stripe->mask;
         if (((next - home) & stripe->mask) < ((next - gap) & stripe->mask))
@@ -104,7 +104,7 @@ static void remove_place(struct stripe *stripe, uint32_t place)
         stripe->index[gap] = stripe->index[next];
         gap = next;
     }
-    stripe->index[gap].slot = 0;
+    stripe->index[gap].row = 0;
     stripe->count--;
 }
 
@@ -112,11 +112,11 @@ static void remove_place(struct stripe *stripe, uint32_t place)
 static void blocks_end_block(struct stripe *stripe, uint32_t place, enum ms_block_end end, uint64_t now_ns,
                              struct ms_block *block_p)
 {
-    uint32_t record_id = stripe->index[place].slot;
-    const struct ms_block_row *slot = ms_block_row_at(record_id - 1);
+    uint32_t record_id = stripe->index[place].row;
+    const struct ms_block_row *row = ms_block_row_at(record_id - 1);
     remove_place(stripe, place);
-    ms_balance_unfollow(slot, now_ns);
-    ms_account_remove(record_id, ms_block_row_space(slot), slot->key, false, 0, end, now_ns, block_p);
+    ms_balance_unfollow(row, now_ns);
+    ms_account_remove(record_id, ms_block_row_space(row), row->key, false, 0, end, now_ns, block_p);
 }
 
 /* The place of a block that comes, in an index with room for it. False without memory. */
@@ -128,7 +128,7 @@ static bool blocks_find_place(struct stripe *stripe, uint64_t h, const struct ms
         return false;
     }
     *place_p = probe(stripe, h, block->space, block->key);
-    if (MS_UNLIKELY(stripe->index[*place_p].slot)) { /* its free was never seen */
+    if (MS_UNLIKELY(stripe->index[*place_p].row)) { /* its free was never seen */
         blocks_end_block(stripe, *place_p, MS_BLOCK_UNSEEN, now_ns, NULL);
         atomic_fetch_add_explicit(&ms_process()->replaced_blocks, 1, memory_order_relaxed);
         *place_p = probe(stripe, h, block->space, block->key);
@@ -157,7 +157,7 @@ void ms_ledger_alloc(const struct ms_block *block)
     if (MS_LIKELY(blocks_find_place(stripe, h, block, now_ns, &place)))
         blocks_put(stripe, h, place, ms_account_add(block, now_ns), now_ns);
     ms_unlock(&stripe->lock);
-    ms_trace_look();
+    ms_trace_write_due();
 }
 
 void ms_blocks_count_late(void)
@@ -176,12 +176,12 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     uint64_t now_ns = ms_ledger_now();
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
-    if (stripe->index && stripe->index[place].slot) {
+    if (stripe->index && stripe->index[place].row) {
         blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, block_p);
         found = true;
     }
     ms_unlock(&stripe->lock);
-    ms_trace_look();
+    ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;
 }
@@ -202,7 +202,7 @@ void ms_ledger_free_abort(const struct ms_block *block)
     if (blocks_find_place(stripe, h, block, now_ns, &place))
         blocks_put(stripe, h, place, ms_account_restore(block), now_ns);
     ms_unlock(&stripe->lock);
-    ms_trace_look();
+    ms_trace_write_due();
 }
 
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
@@ -212,8 +212,8 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
     bool found = false;
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
-    if (stripe->index && stripe->index[place].slot) {
-        ms_block_row_read(ms_block_row_at(stripe->index[place].slot - 1), block_p);
+    if (stripe->index && stripe->index[place].row) {
+        ms_block_row_read(ms_block_row_at(stripe->index[place].row - 1), block_p);
         found = true;
     }
     ms_unlock(&stripe->lock);
@@ -221,24 +221,24 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 }
 
 /* Also looked at without a lock, to be looked at again with it. */
-static MS_UNSYNCHRONIZED bool dies_with(const struct ms_block_row *slot, uint64_t context)
+static MS_UNSYNCHRONIZED bool dies_with(const struct ms_block_row *row, uint64_t context)
 {
-    return ms_block_row_is_live(slot) && slot->context == context && !(slot->tags & MS_BLOCK_ROW_OUTLIVES);
+    return ms_block_row_is_live(row) && row->context == context && !(row->tags & MS_BLOCK_ROW_OUTLIVES);
 }
 
-/* Looks again under the locks: the block may have been freed meanwhile, and its slot used again. */
+/* Looks again under the locks: the block may have been freed meanwhile, and its row used again. */
 static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t context, uint64_t now_ns,
                                                struct ms_block *block_p)
 {
-    const struct ms_block_row *slot = ms_block_row_at(record_id - 1);
-    unsigned space = ms_block_row_space(slot);
-    uint64_t key = slot->key, h = blocks_hash(space, key);
+    const struct ms_block_row *row = ms_block_row_at(record_id - 1);
+    unsigned space = ms_block_row_space(row);
+    uint64_t key = row->key, h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
-    if (slot->tags & MS_BLOCK_ROW_SERVED)
+    if (row->tags & MS_BLOCK_ROW_SERVED)
         return ms_account_remove(record_id, space, key, true, context, MS_BLOCK_DIED, now_ns, block_p);
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
-    bool dies = stripe->index && stripe->index[place].slot == record_id && dies_with(slot, context);
+    bool dies = stripe->index && stripe->index[place].row == record_id && dies_with(row, context);
     if (dies)
         blocks_end_block(stripe, place, MS_BLOCK_DIED, now_ns, block_p);
     ms_unlock(&stripe->lock);
@@ -248,9 +248,9 @@ static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t cont
 void ms_ledger_context_died(uint64_t context)
 {
     struct ms_context_died death = {.context = context, .t_ns = ms_ledger_now(), .device = MS_DEVICE_NONE};
-    uint32_t slots = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
+    uint32_t rows = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
     bool any = false;
-    for (uint32_t record_id = 1; record_id <= slots; record_id++) {
+    for (uint32_t record_id = 1; record_id <= rows; record_id++) {
         struct ms_block block;
         if (!dies_with(ms_block_row_at(record_id - 1), context) ||
             !end_with_context(record_id, context, death.t_ns, &block))
@@ -258,7 +258,7 @@ void ms_ledger_context_died(uint64_t context)
         any = true;
         if (!ms_kind_is_device(block.kind))
             continue;
-        ms_trace_look();
+        ms_trace_write_due();
         death.bytes += block.bytes;
         death.count++;
         death.device = block.device;

@@ -36,15 +36,15 @@ uint64_t ms_account_live(int device);
 /** True if what the shards may come to hold without asking adds up to no more than the peak. Under the
  * account's locks. */
 bool ms_account_is_bounded(unsigned number);
-/** Counts a block in that is found by its key, as born at `now_ns`, and gives it a slot that says so: returns
- * the slot + 1, or 0 without room. Under the block's stripe. */
+/** Counts a block in that is found by its key, as born at `now_ns`, and gives it a row that says so: returns
+ * the row + 1, or 0 without room. Under the block's stripe. */
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns);
 /** The opposite of a removal, after a refused free: as if it had never been begun. */
 uint32_t ms_account_restore(const struct ms_block *block);
-/** The block of the slot - 1 went, at `now_ns`: its slot says so, and its end is counted. False, and nothing
+/** The block of the row - 1 went, at `now_ns`: its row says so, and its end is counted. False, and nothing
  * is done, if it is not a live block of `space`, `key` and `context` (0: of any), which must be `served` or
  * not. Under its stripe, if it has an entry there. `block_p` may be NULL. */
-bool ms_account_remove(uint32_t slot, enum ms_space space, uint64_t key, bool served, uint64_t context,
+bool ms_account_remove(uint32_t block_row, enum ms_space space, uint64_t key, bool served, uint64_t context,
                        enum ms_block_end end, uint64_t now_ns, struct ms_block *block_p);
 /** Amounts of one kind over all devices; only for kinds that are not device memory. */
 void ms_kind_amount(enum ms_kind kind, struct ms_amount *amount_p);
@@ -56,7 +56,7 @@ uint32_t ms_site_count(void);
 /** NULL for a site that does not exist, or is not whole yet. */
 struct ms_site *ms_site_at(uint32_t site);
 /** at_peak_bytes as of now, of a device that has risen to a new peak `peaks` times, be it its own or that of
- * a stage. Under the locks of its account. */
+ * an interval. Under the locks of its account. */
 static inline uint64_t ms_site_at_peak(uint64_t peaks, const struct ms_site *site)
 {
     return site->peak_seen == peaks ? site->at_peak_bytes : site->live_bytes;
@@ -85,7 +85,7 @@ uint64_t ms_sites_dropped(void);
 /** How many allocations counted at a site without a stack, for want of a row for theirs. */
 uint64_t ms_sites_merged(void);
 
-/* block_rows.c */
+/* rows.c */
 /** The live block of a record id; false if there is none. */
 bool ms_blocks_read(uint32_t record_id, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);

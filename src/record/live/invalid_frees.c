@@ -1,6 +1,6 @@
 /* invalid_frees.c - see invalid_frees.h.
  *
- * Floor 2. What a refused free was about is found by going through the slots and sites without a lock, each
+ * Floor 2. What a refused free was about is found by going through the rows and sites without a lock, each
  * read again if it changed meanwhile; a row is written under one lock (MS_RANK_TIMELINE). Allocates nothing
  * but rows. */
 #include "config.h"
@@ -38,53 +38,56 @@ static bool is_spent(uint64_t rows)
     return false;
 }
 
-static struct ms_invalid_free misfree_of(enum ms_invalid_free_rule rule, const struct ms_block_row *slot)
+static struct ms_invalid_free misfree_of(enum ms_invalid_free_rule rule, const struct ms_block_row *block_row)
 {
-    return (struct ms_invalid_free){
-        .rule = rule, .begin = slot->key, .bytes = slot->bytes, .site = slot->site, .device = slot->device};
+    return (struct ms_invalid_free){.rule = rule,
+                                    .begin = block_row->key,
+                                    .bytes = block_row->bytes,
+                                    .site = block_row->site,
+                                    .device = block_row->device};
 }
 
-static void look_at_live(struct look *look, const struct ms_block_row *slot)
+static void look_at_live(struct look *look, const struct ms_block_row *block_row)
 {
-    if (slot->key == look->key) {
+    if (block_row->key == look->key) {
         look->is_live = true;
-        look->live = misfree_of(MS_INVALID_FREE_DOUBLE, slot);
-    } else if (look->space == MS_SPACE_ADDRESS && look->key - slot->key < slot->bytes &&
-               (!look->inside.rule || slot->bytes < look->inside.bytes)) {
-        look->inside = misfree_of(MS_INVALID_FREE_INTERIOR, slot);
+        look->live = misfree_of(MS_INVALID_FREE_DOUBLE, block_row);
+    } else if (look->space == MS_SPACE_ADDRESS && look->key - block_row->key < block_row->bytes &&
+               (!look->inside.rule || block_row->bytes < look->inside.bytes)) {
+        look->inside = misfree_of(MS_INVALID_FREE_INTERIOR, block_row);
     }
 }
 
-static void look_at_freed(struct look *look, const struct ms_block_row *slot)
+static void look_at_freed(struct look *look, const struct ms_block_row *block_row)
 {
-    if (slot->key != look->key || slot->freed_ns <= look->freed_ns)
+    if (block_row->key != look->key || block_row->freed_ns <= look->freed_ns)
         return;
-    look->freed = misfree_of(MS_INVALID_FREE_DOUBLE, slot);
-    look->freed_ns = slot->freed_ns;
+    look->freed = misfree_of(MS_INVALID_FREE_DOUBLE, block_row);
+    look->freed_ns = block_row->freed_ns;
 }
 
-/* A slot may be used again while it is read: then the copy is of nothing. */
-static MS_UNSYNCHRONIZED bool read_slot(const struct ms_block_row *slot, unsigned *state_p,
-                                        struct ms_block_row *copy_p)
+/* A row may be used again while it is read: then the copy is of nothing. */
+static MS_UNSYNCHRONIZED bool read_row(const struct ms_block_row *block_row, unsigned *state_p,
+                                       struct ms_block_row *copy_p)
 {
-    uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-    copy_p->key = slot->key;
-    copy_p->bytes = slot->bytes;
-    copy_p->freed_ns = slot->freed_ns;
-    copy_p->site = slot->site;
-    copy_p->device = slot->device;
-    copy_p->tags = slot->tags;
+    uint32_t state = atomic_load_explicit(&block_row->state, memory_order_acquire);
+    copy_p->key = block_row->key;
+    copy_p->bytes = block_row->bytes;
+    copy_p->freed_ns = block_row->freed_ns;
+    copy_p->site = block_row->site;
+    copy_p->device = block_row->device;
+    copy_p->tags = block_row->tags;
     atomic_thread_fence(memory_order_acquire);
     *state_p = state % MS_BLOCK_ROW_STATES;
-    return state && atomic_load_explicit(&slot->state, memory_order_relaxed) == state;
+    return state && atomic_load_explicit(&block_row->state, memory_order_relaxed) == state;
 }
 
-static void look_at_slots(struct look *look, uint32_t rows)
+static void look_at_rows(struct look *look, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
         struct ms_block_row copy;
         unsigned state;
-        if (!read_slot(ms_block_row_at(i), &state, &copy) || ms_block_row_space(&copy) != look->space)
+        if (!read_row(ms_block_row_at(i), &state, &copy) || ms_block_row_space(&copy) != look->space)
             continue;
         if (state == MS_BLOCK_ROW_LIVE)
             look_at_live(look, &copy);
@@ -129,10 +132,10 @@ bool ms_ledger_invalid_free_find(enum ms_space space, uint64_t key, bool release
 {
     struct look look = {
         .space = space, .key = key, .freed_ns = atomic_load_explicit(&forgotten_ns, memory_order_acquire)};
-    uint32_t slots = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS), sites = ms_site_count();
-    if (is_spent((uint64_t)slots + sites))
+    uint32_t block_rows = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS), sites = ms_site_count();
+    if (is_spent((uint64_t)block_rows + sites))
         return false;
-    look_at_slots(&look, slots);
+    look_at_rows(&look, block_rows);
     if (!look.is_live && !look.inside.rule)
         invalid_frees_look_at_sites(&look, sites);
     if (look.is_live)

@@ -1,6 +1,6 @@
 /* invalid_frees.h - frees that were refused, of what had been freed before or of an address inside a block.
  *
- * Floor 2. Nothing is kept for this but what the record has anyway: a slot still says what lived in it until
+ * Floor 2. Nothing is kept for this but what the record has anyway: a row still says what lived in it until
  * it is used again, and a site which block was freed last. Only a free that was refused is looked into. */
 #ifndef MS_RECORD_LIVE_INVALID_FREES_H
 #define MS_RECORD_LIVE_INVALID_FREES_H

@@ -162,7 +162,7 @@ void ms_ledger_invalid_free_undone(uint32_t where, uint64_t bytes);
  * entry in the index of keys, so that neither ms_ledger_find nor ms_ledger_free_begin know of it. Copies
  * `block`. Returns a record id, or 0 if there was no room for it (which is counted). */
 uint32_t ms_ledger_serve(const struct ms_block *block);
-/** The block of that record id is about to go, as it seems: its slot is on its way into the cache. Any number
+/** The block of that record id is about to go, as it seems: its row is on its way into the cache. Any number
  * will do. */
 static inline void ms_ledger_expect(uint32_t record_id)
 {

@@ -34,18 +34,18 @@ struct ms_amount {
 };
 
 /* A block as it lies in the table. It is live if `state` says so, which is written last; the rest of `state`
- * counts the uses of the slot, so that a reader sees that one was used again. */
+ * counts the uses of the row, so that a reader sees that one was used again. */
 struct ms_block_row {
     uint64_t key, bytes;
     union {
         uint64_t requested;
-        uint64_t freed_ns; /* of a free slot: what lived there was freed then */
+        uint64_t freed_ns; /* of a free row: what lived there was freed then */
     };
     uint64_t context, stream, born_ns;
-    uint32_t site; /* of a free slot: still that of what lived there */
+    uint32_t site; /* of a free row: still that of what lived there */
     union {
         uint32_t thread;
-        uint32_t next; /* of a free slot: the next one, + 1 */
+        uint32_t next; /* of a free row: the next one, + 1 */
     };
     uint16_t api;
     int8_t device;
@@ -78,7 +78,7 @@ static inline void ms_estimate_add(struct ms_estimate *estimate, uint64_t bytes)
  * (there may be as many peaks as sites, and each would visit them all) but before the site's next change: as
  * long as `peak_seen` differs from the device's `peaks`, the site has not changed since that peak, and holds
  * now what it held then. While a phase is open (phases.h) the same words tell what it held at the peak of the
- * stage, and `kept_peak_bytes` keeps what they said of the device's.
+ * interval, and `kept_peak_bytes` keeps what they said of the device's.
  *
  * In the order in which an allocation and a free need it: a cache line each, and one of size_hist. */
 struct MS_CACHELINE ms_site {
@@ -105,7 +105,7 @@ struct MS_CACHELINE ms_site {
     uint64_t total_rounding_bytes; /* bytes - requested, over all blocks ever */
     uint64_t first_ns;
     uint64_t died_bytes, died_count; /* went with their context */
-    uint64_t kept_peak_bytes;        /* at_peak_bytes of the device's peak, while stages are measured */
+    uint64_t kept_peak_bytes;        /* at_peak_bytes of the device's peak, while intervals are measured */
 };
 _Static_assert(sizeof(struct ms_site) == MS_TABLE_SITES_ROW_BYTES, "a row of the ledger");
 
@@ -116,9 +116,9 @@ struct MS_CACHELINE ms_account {
     uint64_t peak_ns,
         peaks; /* when the peak was, how often it rose; with device.peak_live_bytes, in shard 0 */
     struct ms_amount kinds[MS_KIND_COUNT];
-    /* In shard 0. `peaks` counts what rises of a stage, too: which of them was the device's peak, how much
-       was live in this stage at most, and when. */
-    uint64_t device_peaks, stage_peak_bytes, stage_peak_ns;
+    /* In shard 0. `peaks` counts what rises of an interval, too: which of them was the device's peak, how
+       much was live in this interval at most, and when. */
+    uint64_t device_peaks, interval_peak_bytes, interval_peak_ns;
 };
 _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row of the ledger");
 
@@ -139,37 +139,38 @@ static inline void ms_site_mark(struct ms_site *site, uint64_t now_ns, uint64_t 
         ms_site_mark_slowly(site, now_ns, live);
 }
 
-/* block_rows.c: the rows of blocks. */
+/* rows.c: the rows of blocks. */
 static inline struct ms_block_row *ms_block_row_at(uint32_t number)
 {
     return &MS_ROWS(BLOCKS, struct ms_block_row)[number];
 }
-static inline unsigned ms_block_row_space(const struct ms_block_row *slot)
+static inline unsigned ms_block_row_space(const struct ms_block_row *block_row)
 {
-    return slot->tags >> 4 & 3;
+    return block_row->tags >> 4 & 3;
 }
-static inline unsigned ms_block_row_kind(const struct ms_block_row *slot)
+static inline unsigned ms_block_row_kind(const struct ms_block_row *block_row)
 {
-    return slot->tags & 15;
+    return block_row->tags & 15;
 }
-static inline bool ms_block_row_is_live(const struct ms_block_row *slot)
+static inline bool ms_block_row_is_live(const struct ms_block_row *block_row)
 {
-    return atomic_load_explicit(&slot->state, memory_order_acquire) % MS_BLOCK_ROW_STATES ==
+    return atomic_load_explicit(&block_row->state, memory_order_acquire) % MS_BLOCK_ROW_STATES ==
            MS_BLOCK_ROW_LIVE;
 }
 /** Writes the state last, and counts the uses. `now` is what the row's word says, which is known. */
-static inline uint32_t ms_block_row_set_from(struct ms_block_row *slot, uint32_t now, unsigned state)
+static inline uint32_t ms_block_row_set_from(struct ms_block_row *block_row, uint32_t now, unsigned state)
 {
     uint32_t uses = now / MS_BLOCK_ROW_STATES + (state == MS_BLOCK_ROW_CHANGING);
     uint32_t word = uses * MS_BLOCK_ROW_STATES + state;
-    atomic_store_explicit(&slot->state, word, memory_order_release);
+    atomic_store_explicit(&block_row->state, word, memory_order_release);
     return word;
 }
-static inline uint32_t ms_block_row_set(struct ms_block_row *slot, unsigned state)
+static inline uint32_t ms_block_row_set(struct ms_block_row *block_row, unsigned state)
 {
-    return ms_block_row_set_from(slot, atomic_load_explicit(&slot->state, memory_order_relaxed), state);
+    return ms_block_row_set_from(block_row, atomic_load_explicit(&block_row->state, memory_order_relaxed),
+                                 state);
 }
 /** Everything but the state. */
-void ms_block_row_read(const struct ms_block_row *slot, struct ms_block *block_p);
+void ms_block_row_read(const struct ms_block_row *block_row, struct ms_block *block_p);
 
 #endif

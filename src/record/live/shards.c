@@ -28,7 +28,7 @@ static struct MS_CACHELINE common {
     struct ms_lock lock;
     uint32_t open;            /* bit k: shard k */
     uint64_t bound, until_ns; /* where there is more than one shard */
-    bool is_measured;         /* there is a stage: ms_shards_begin_stage */
+    bool is_measured;         /* there is an interval: ms_shards_begin_interval */
     struct ms_history *timeline;
 } commons[MS_ACCOUNTS] = {[0 ... MS_ACCOUNTS - 1] = {.lock = MS_LOCK_INIT(MS_RANK_PEAK)}};
 
@@ -236,12 +236,12 @@ static uint64_t live_in_all(unsigned account)
     return live;
 }
 
-/* Of the device, or of the stage that is measured. */
+/* Of the device, or of the interval that is measured. */
 static uint64_t shards_peak_of(unsigned account)
 {
     const struct ms_account *row = ms_shards[0][account].row;
     uint64_t peak = row->device.peak_live_bytes;
-    return commons[account].is_measured && row->stage_peak_bytes < peak ? row->stage_peak_bytes : peak;
+    return commons[account].is_measured && row->interval_peak_bytes < peak ? row->interval_peak_bytes : peak;
 }
 
 static bool is_new_peak(unsigned account, uint64_t live)
@@ -268,13 +268,13 @@ static void count_peak(unsigned account)
     }
 }
 
-/* An account that begins to be used while phases are open is in a stage from its first block on. Whoever
+/* An account that begins to be used while phases are open is in an interval from its first block on. Whoever
  * begins a phase says so and then looks who is used: one of both sees the other. */
 static void note_used(unsigned account, uint64_t now_ns)
 {
     uint64_t bit = UINT64_C(1) << account % 64;
     if (!(atomic_fetch_or(&ms_shards_used[account / 64], bit) & bit) && atomic_load(&first_is_measured))
-        ms_shards_begin_stage(account, true, now_ns);
+        ms_shards_begin_interval(account, true, now_ns);
 }
 
 void ms_shards_measure_first(bool is_measured)
@@ -295,8 +295,8 @@ void ms_shards_set_peak(unsigned account, uint64_t now_ns)
         row->peak_ns = now_ns;
     }
     if (commons[account].is_measured) {
-        row->stage_peak_bytes = live;
-        row->stage_peak_ns = now_ns;
+        row->interval_peak_bytes = live;
+        row->interval_peak_ns = now_ns;
     }
 }
 
@@ -375,7 +375,7 @@ bool ms_shards_make_room(struct ms_shard *shard, uint64_t bytes, uint64_t now_ns
     return is_new_peak(account, after);
 }
 
-/* Marks of the device's peak that stand in the words that stages use are kept aside. */
+/* Marks of the device's peak that stand in the words that intervals use are kept aside. */
 static void keep_device_peak(unsigned account)
 {
     const struct ms_account *row = ms_shards[0][account].row;
@@ -400,7 +400,7 @@ static void lower_bound(unsigned account, uint64_t live)
     share_out(account, 0);
 }
 
-void ms_shards_begin_stage(unsigned account, bool is_measured, uint64_t now_ns)
+void ms_shards_begin_interval(unsigned account, bool is_measured, uint64_t now_ns)
 {
     struct ms_account *row = ms_shards[0][account].row;
     uint64_t live = live_in_all(account);
@@ -410,8 +410,8 @@ void ms_shards_begin_stage(unsigned account, bool is_measured, uint64_t now_ns)
         count_peak(account);
         lower_bound(account, live);
     }
-    row->stage_peak_bytes = is_measured ? live : 0;
-    row->stage_peak_ns = now_ns;
+    row->interval_peak_bytes = is_measured ? live : 0;
+    row->interval_peak_ns = now_ns;
 }
 
 MS_NOINLINE void ms_shards_begin_bucket(unsigned account, uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* shards.h - the shards of an account: what threads that record at the same time do not share.
  *
- * Floor 2, for accounts.c and sites.c. A shard has its own totals, its own rows of sites and its own slots,
+ * Floor 2, for accounts.c and sites.c. A shard has its own totals, its own rows of sites and its own rows,
  * under a lock of its own. All threads begin in shard 0; one that has to wait for the lock often goes to a
  * shard of its own. A block stays in the shard in which it was counted, whoever frees it.
  *
@@ -20,7 +20,7 @@
 struct MS_CACHELINE ms_shard {
     struct ms_bias lock; /* MS_RANK_SITE */
     uint8_t number;
-    int8_t device;  /* of its account, as slots have it */
+    int8_t device;  /* of its account, as rows have it */
     bool is_alone;  /* the account has no other */
     bool is_active; /* something was counted in since the charges were shared out */
     uint32_t site_mask;
@@ -28,8 +28,8 @@ struct MS_CACHELINE ms_shard {
     uint64_t peaks;            /* of the device: a copy of the row's */
     struct ms_account *row;    /* NULL until the shard is opened */
     uint32_t *site_index;      /* hash table of numbers of sites, + 1 */
-    uint32_t free_list;        /* slot + 1, linked through `next` of the free slots */
-    uint32_t fresh, fresh_end; /* slots that were taken and not used yet */
+    uint32_t free_list;        /* row + 1, linked through `next` of the free rows */
+    uint32_t fresh, fresh_end; /* rows that were taken and not used yet */
     uint32_t site_count;
     /* The site that was looked for last, as a program asks for the same again and again: its number; by
        ms_site_key; its row; and until when nothing but what it holds has to be written there (totals.h), 0 if
@@ -89,11 +89,11 @@ void ms_shards_set_peak(unsigned account, uint64_t now_ns);
 /** With none of them: a bucket of the timeline ended, the next one begins with what is live now. */
 void ms_shards_begin_bucket(unsigned account, uint64_t now_ns);
 
-/** Under all locks of the account, or of its only shard: a stage begins (phases.h), or nobody measures any
- * more. Its peak is what is live now, and from here on each rise of it is one of `peaks`. */
-void ms_shards_begin_stage(unsigned account, bool is_measured, uint64_t now_ns);
-/** Sets whether an account that is used for the first time begins a stage by that: so it is while phases are
- * open. */
+/** Under all locks of the account, or of its only shard: an interval begins (phases.h), or nobody measures
+ * any more. Its peak is what is live now, and from here on each rise of it is one of `peaks`. */
+void ms_shards_begin_interval(unsigned account, bool is_measured, uint64_t now_ns);
+/** Sets whether an account that is used for the first time begins an interval by that: so it is while phases
+ * are open. */
 void ms_shards_measure_first(bool is_measured);
 /** Under the same: the sites that held most at the latest rise. At most MS_OOM_TOP_SITES, largest first. */
 unsigned ms_shards_top_at_rise(unsigned account, uint32_t *sites, uint64_t *bytes);

@@ -132,54 +132,55 @@ static MS_INLINE bool has_room(const struct ms_shard *shard, const struct ms_arr
 }
 
 /* Everything but that it is live. Returns the word of its state. */
-static MS_INLINE uint32_t fill_slot(struct ms_block_row *slot, uint32_t site, const struct ms_shard *shard,
-                                    const struct ms_arrival *arrival)
+static MS_INLINE uint32_t fill_row(struct ms_block_row *block_row, uint32_t site,
+                                   const struct ms_shard *shard, const struct ms_arrival *arrival)
 {
     const struct ms_block *block = &arrival->block;
-    uint32_t state = ms_block_row_set(slot, MS_BLOCK_ROW_CHANGING);
+    uint32_t state = ms_block_row_set(block_row, MS_BLOCK_ROW_CHANGING);
     atomic_thread_fence(memory_order_release);
-    slot->key = block->key;
-    slot->bytes = block->bytes;
-    slot->requested = block->requested;
-    slot->context = block->context;
-    slot->stream = block->stream;
-    slot->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
-    slot->site = site;
-    slot->thread = block->thread;
-    slot->api = block->api;
-    slot->device = shard->device;
-    slot->tags = (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
-                           arrival->served * MS_BLOCK_ROW_SERVED);
+    block_row->key = block->key;
+    block_row->bytes = block->bytes;
+    block_row->requested = block->requested;
+    block_row->context = block->context;
+    block_row->stream = block->stream;
+    block_row->born_ns = arrival->again ? block->born_ns : arrival->now_ns;
+    block_row->site = site;
+    block_row->thread = block->thread;
+    block_row->api = block->api;
+    block_row->device = shard->device;
+    block_row->tags =
+        (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
+                  arrival->served * MS_BLOCK_ROW_SERVED);
     return state;
 }
 
-/* A free slot becomes the block's, and what it counts in is raised. `site` may be NULL, or its past is
+/* A free row becomes the block's, and what it counts in is raised. `site` may be NULL, or its past is
  * written down. */
-static MS_INLINE void ms_totals_in(struct ms_shard *shard, struct ms_block_row *slot, uint32_t number,
+static MS_INLINE void ms_totals_in(struct ms_shard *shard, struct ms_block_row *block_row, uint32_t number,
                                    struct ms_site *site, const struct ms_arrival *arrival)
 {
-    uint32_t state = fill_slot(slot, number, shard, arrival);
+    uint32_t state = fill_row(block_row, number, shard, arrival);
     if (MS_LIKELY(site))
         raise_site(site, arrival);
     raise_account(shard->row, arrival);
-    ms_block_row_set_from(slot, state, MS_BLOCK_ROW_LIVE);
+    ms_block_row_set_from(block_row, state, MS_BLOCK_ROW_LIVE);
 }
 
-static MS_INLINE void lower_site(struct ms_site *site, const struct ms_block_row *slot, enum ms_block_end end,
-                                 uint64_t now_ns)
+static MS_INLINE void lower_site(struct ms_site *site, const struct ms_block_row *block_row,
+                                 enum ms_block_end end, uint64_t now_ns)
 {
-    site->live_bytes -= slot->bytes;
+    site->live_bytes -= block_row->bytes;
     site->live_count--;
-    if (MS_UNLIKELY(slot->bytes != slot->requested))
-        site->rounding_bytes -= rounding(slot->bytes, slot->requested);
+    if (MS_UNLIKELY(block_row->bytes != block_row->requested))
+        site->rounding_bytes -= rounding(block_row->bytes, block_row->requested);
     if (end == MS_BLOCK_FREED) {
         site->free_count++;
-        site->lifetime_ns_sum += lifetime_ns(slot->born_ns, now_ns);
-        site->freed_key = slot->key;
-        site->freed_bytes = slot->bytes;
+        site->lifetime_ns_sum += lifetime_ns(block_row->born_ns, now_ns);
+        site->freed_key = block_row->key;
+        site->freed_bytes = block_row->bytes;
         site->freed_ns = now_ns;
     } else if (end == MS_BLOCK_DIED) {
-        site->died_bytes += slot->bytes;
+        site->died_bytes += block_row->bytes;
         site->died_count++;
     }
 }
@@ -196,16 +197,16 @@ static MS_INLINE void lower_account(struct ms_account *row, unsigned kind, uint6
 
 /* The row becomes the first of the free ones, and what it counted in is lowered. `site` may be NULL, or its
  * past is written down. */
-static MS_INLINE void ms_totals_out(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *slot,
-                                    struct ms_site *site, unsigned kind, enum ms_block_end end,
-                                    uint64_t now_ns)
+static MS_INLINE void ms_totals_out(struct ms_shard *shard, uint32_t record_id,
+                                    struct ms_block_row *block_row, struct ms_site *site, unsigned kind,
+                                    enum ms_block_end end, uint64_t now_ns)
 {
-    ms_block_row_set(slot, MS_BLOCK_ROW_FREE);
+    ms_block_row_set(block_row, MS_BLOCK_ROW_FREE);
     if (MS_LIKELY(site))
-        lower_site(site, slot, end, now_ns);
-    lower_account(shard->row, kind, slot->bytes, now_ns);
-    slot->freed_ns = now_ns;
-    slot->next = shard->free_list;
+        lower_site(site, block_row, end, now_ns);
+    lower_account(shard->row, kind, block_row->bytes, now_ns);
+    block_row->freed_ns = now_ns;
+    block_row->next = shard->free_list;
     shard->free_list = record_id;
 }
 

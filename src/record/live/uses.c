@@ -36,7 +36,7 @@ struct leaf {
 atomic_bool ms_uses_on;
 static struct leaf *_Atomic leaves[1 << ROOT_BITS];
 static _Atomic uint64_t numbers;
-static _Atomic uint32_t *ids;     /* of each slot of the table of blocks: its life, + 1 */
+static _Atomic uint32_t *ids;     /* of each row of the table of blocks: its life, + 1 */
 static struct ms_uses kept_aside; /* until there is a row */
 static struct ms_uses *_Atomic all = &kept_aside;
 
@@ -288,12 +288,12 @@ static uint32_t uses_take_row(void)
     return UINT32_MAX;
 }
 
-void ms_uses_born(uint32_t slot, const struct ms_block *block)
+void ms_uses_born(uint32_t block_row, const struct ms_block *block)
 {
     uint32_t number = ids ? uses_take_row() : UINT32_MAX;
     struct ms_lifetime *life;
     if (ids)
-        atomic_store_explicit(&ids[slot], number + 1, memory_order_relaxed);
+        atomic_store_explicit(&ids[block_row], number + 1, memory_order_relaxed);
     if (number == UINT32_MAX)
         return;
     life = life_at(number);
@@ -328,9 +328,9 @@ static void uses_settle(struct ms_lifetime *life, const struct ms_uses *uses)
         atomic_fetch_or_explicit(&life->flags, MS_LIFETIME_UNREAD, memory_order_relaxed);
 }
 
-void ms_uses_ended(uint32_t slot)
+void ms_uses_ended(uint32_t block_row)
 {
-    uint32_t number = ids ? atomic_exchange_explicit(&ids[slot], 0, memory_order_relaxed) : 0;
+    uint32_t number = ids ? atomic_exchange_explicit(&ids[block_row], 0, memory_order_relaxed) : 0;
     struct ms_lifetime *life = number ? life_at(number - 1) : NULL;
     if (!life)
         return;

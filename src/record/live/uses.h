@@ -66,9 +66,9 @@ void ms_uses_start(void);
 /** The ledger has its file. */
 void ms_uses_open(void);
 
-/** A block appeared in slot `slot` of the table of blocks, or goes from there; with its shard locked. */
-void ms_uses_born(uint32_t slot, const struct ms_block *block);
-void ms_uses_ended(uint32_t slot);
+/** A block appeared in row `row` of the table of blocks, or goes from there; with its shard locked. */
+void ms_uses_born(uint32_t block_row, const struct ms_block *block);
+void ms_uses_ended(uint32_t block_row);
 
 /** A block of the pool's that began here was freed, by this stack. Before anybody else can have the
  * address. */

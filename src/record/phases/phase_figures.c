@@ -66,7 +66,7 @@ static void note_top(struct ms_phase_figures *figures, uint32_t count, const uin
 
 /* The largest of the instances so far, with what held it. */
 static void note_peak(struct ms_phase_figures *figures, const struct ms_phase_open_device *open,
-                      const struct ms_stage *end)
+                      const struct ms_phase_interval *end)
 {
     bool is_last = end->peak_bytes > open->peak_bytes || !open->peak_ns;
     figures->peak_bytes_max = is_last ? end->peak_bytes : open->peak_bytes;
@@ -84,7 +84,7 @@ static uint64_t phase_figures_less(uint64_t from, uint64_t value)
 }
 
 void ms_phase_figures_add(struct ms_phase_figures *figures, const struct ms_phase_open_device *open,
-                          const struct ms_stage *end)
+                          const struct ms_phase_interval *end)
 {
     uint64_t allocated = phase_figures_less(end->total_bytes, open->total_bytes);
     uint64_t blocks = phase_figures_less(end->total_count, open->total_count);

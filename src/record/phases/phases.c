@@ -37,7 +37,7 @@ static void count_fault(enum ms_phase_fault fault)
     atomic_fetch_add_explicit(&ms_process()->phase_faults[fault], 1, memory_order_relaxed);
 }
 
-/* --- stages --- */
+/* --- intervals --- */
 
 /* The lock of the only shard, or all of the account; returns whether it is the former. */
 static bool lock_account(unsigned number)
@@ -51,22 +51,23 @@ static bool lock_account(unsigned number)
     return false;
 }
 
-void ms_stage_end(unsigned number, bool is_measured, uint64_t top_above, uint64_t now_ns,
-                  struct ms_stage *stage_p)
+void ms_phase_interval_end(unsigned number, bool is_measured, uint64_t top_above, uint64_t now_ns,
+                           struct ms_phase_interval *interval_p)
 {
     struct ms_account sum;
     bool alone = lock_account(number);
     ms_account_sum(number, &sum);
-    bool was_measured = sum.stage_peak_ns != 0 && sum.stage_peak_bytes >= sum.device.live_bytes;
-    *stage_p = (struct ms_stage){.live_bytes = sum.device.live_bytes,
-                                 .live_count = sum.device.live_count,
-                                 .total_bytes = sum.device.total_bytes,
-                                 .total_count = sum.device.total_count,
-                                 .peak_bytes = was_measured ? sum.stage_peak_bytes : sum.device.live_bytes,
-                                 .peak_ns = was_measured ? sum.stage_peak_ns : now_ns};
-    if (was_measured && stage_p->peak_bytes > top_above)
-        stage_p->top_count = ms_shards_top_at_rise(number, stage_p->top_sites, stage_p->top_bytes);
-    ms_shards_begin_stage(number, is_measured, now_ns);
+    bool was_measured = sum.interval_peak_ns != 0 && sum.interval_peak_bytes >= sum.device.live_bytes;
+    *interval_p = (struct ms_phase_interval){.live_bytes = sum.device.live_bytes,
+                                             .live_count = sum.device.live_count,
+                                             .total_bytes = sum.device.total_bytes,
+                                             .total_count = sum.device.total_count,
+                                             .peak_bytes = was_measured ? sum.interval_peak_bytes
+                                                                        : sum.device.live_bytes,
+                                             .peak_ns = was_measured ? sum.interval_peak_ns : now_ns};
+    if (was_measured && interval_p->peak_bytes > top_above)
+        interval_p->top_count = ms_shards_top_at_rise(number, interval_p->top_sites, interval_p->top_bytes);
+    ms_shards_begin_interval(number, is_measured, now_ns);
     if (alone)
         ms_shard_unlock(&ms_shards[0][number]);
     else
@@ -85,8 +86,8 @@ static struct ms_phase_open_device *on_device(struct ms_phase_open *open, int de
     return &open->devices[open->device_count++];
 }
 
-/* Above which peak of a stage somebody wants to know who held it: a phase whose own peak it would be, and the
- * largest of its name. */
+/* Above which peak of an interval somebody wants to know who held it: a phase whose own peak it would be, and
+ * the largest of its name. */
 static uint64_t wanted_above(int device)
 {
     uint64_t above = UINT64_MAX;
@@ -104,19 +105,19 @@ static uint64_t wanted_above(int device)
     return above;
 }
 
-static void add_stage(struct ms_phase_open *open, int device, const struct ms_stage *stage)
+static void add_interval(struct ms_phase_open *open, int device, const struct ms_phase_interval *interval)
 {
     struct ms_phase_open_device *on = on_device(open, device);
-    if (!on || (on->peak_ns && stage->peak_bytes <= on->peak_bytes))
+    if (!on || (on->peak_ns && interval->peak_bytes <= on->peak_bytes))
         return;
-    on->peak_bytes = stage->peak_bytes;
-    on->peak_ns = stage->peak_ns;
-    on->top_count = (uint16_t)stage->top_count;
-    memcpy(on->top_sites, stage->top_sites, sizeof on->top_sites);
-    memcpy(on->top_bytes, stage->top_bytes, sizeof on->top_bytes);
+    on->peak_bytes = interval->peak_bytes;
+    on->peak_ns = interval->peak_ns;
+    on->top_count = (uint16_t)interval->top_count;
+    memcpy(on->top_sites, interval->top_sites, sizeof on->top_sites);
+    memcpy(on->top_bytes, interval->top_bytes, sizeof on->top_bytes);
 }
 
-/* Ends the stage on each device for all that are open; `begins` begins, `ends` does that. */
+/* Ends the interval on each device for all that are open; `begins` begins, `ends` does that. */
 static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint64_t now_ns)
 {
     bool goes_on = open_count + (begins != NULL) > (ends != NULL);
@@ -124,29 +125,29 @@ static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint
     for (unsigned number = 0; number < MS_DEVICES_MAX; number++) {
         uint64_t used =
             atomic_load_explicit(&ms_shards_used[number / 64], memory_order_relaxed) >> number % 64;
-        struct ms_stage stage;
+        struct ms_phase_interval interval;
         if (!used) {
             number |= 63;
             continue;
         }
         number += (unsigned)__builtin_ctzll(used);
-        ms_stage_end(number, goes_on, wanted_above((int)number), now_ns, &stage);
+        ms_phase_interval_end(number, goes_on, wanted_above((int)number), now_ns, &interval);
         for (unsigned i = 0; i < open_end; i++) {
             if (is_open(open_at(i)))
-                add_stage(open_at(i), (int)number, &stage);
+                add_interval(open_at(i), (int)number, &interval);
         }
         struct ms_phase_open_device *on =
             begins || ends ? on_device(begins ? begins : ends, (int)number) : NULL;
         if (begins && on) {
-            on->live_bytes = stage.live_bytes;
-            on->live_count = stage.live_count;
-            on->total_bytes = stage.total_bytes;
-            on->total_count = stage.total_count;
+            on->live_bytes = interval.live_bytes;
+            on->live_count = interval.live_count;
+            on->total_bytes = interval.total_bytes;
+            on->total_count = interval.total_count;
         }
         struct ms_phase_figures *figures =
             ends && on ? ms_phase_figures_of(ends->phase, (int)number, true) : NULL;
         if (figures)
-            ms_phase_figures_add(figures, on, &stage);
+            ms_phase_figures_add(figures, on, &interval);
     }
 }
 

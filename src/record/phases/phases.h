@@ -4,11 +4,11 @@
  * Floor 2. Every function here may be called from any thread inside a hook scope of hooks/: one lock of its
  * own (MS_RANK_PHASE), and within it those of the accounts. Nothing is allocated but rows.
  *
- * A *stage* is the time from one boundary of a phase (of any thread) to the next. While a phase is open the
- * shards of the accounts measure stages (shards.h): the most that was live in one, and what each site held
- * then, come out of what they do for the device's peak anyway, so an allocation and a free do nothing for a
- * phase. At each boundary the stage that ends is added to all phases that are open. A phase's figures are
- * those of the devices while it was open, whichever thread made them.
+ * A *interval* is the time from one boundary of a phase (of any thread) to the next. While a phase is open
+ * the shards of the accounts measure intervals (shards.h): the most that was live in one, and what each site
+ * held then, come out of what they do for the device's peak anyway, so an allocation and a free do nothing
+ * for a phase. At each boundary the interval that ends is added to all phases that are open. A phase's
+ * figures are those of the devices while it was open, whichever thread made them.
  *
  * Phases of one name are one row, with the least and the most of them and an even choice of their series. */
 #ifndef MS_RECORD_PHASES_PHASES_H
@@ -65,8 +65,8 @@ struct MS_CACHELINE ms_phase_figures {
 };
 _Static_assert(sizeof(struct ms_phase_figures) == MS_TABLE_PHASE_FIGURES_ROW_BYTES, "a row of the ledger");
 
-/** An account's figures at a boundary: as of then, and of the stage that ended. */
-struct ms_stage {
+/** An account's figures at a boundary: as of then, and of the interval that ended. */
+struct ms_phase_interval {
     uint64_t live_bytes, live_count, total_bytes, total_count;
     uint64_t peak_bytes, peak_ns;
     uint64_t top_bytes[MS_OOM_TOP_SITES];
@@ -78,7 +78,7 @@ struct ms_phase_open_device {
     int16_t device;
     uint16_t top_count, unused[2];
     uint64_t live_bytes, live_count, total_bytes, total_count; /* as it began */
-    uint64_t peak_bytes, peak_ns;                              /* of the stages that ended since */
+    uint64_t peak_bytes, peak_ns;                              /* of the intervals that ended since */
     uint64_t top_bytes[MS_OOM_TOP_SITES];
     uint32_t top_sites[MS_OOM_TOP_SITES], unused_too;
 };
@@ -149,13 +149,13 @@ static inline struct ms_phase *ms_phase_at(uint32_t row)
 struct ms_phase_figures *ms_phase_figures_of(uint32_t phase, int device, bool create);
 /** Adds what the phase was on the device until `end`. */
 void ms_phase_figures_add(struct ms_phase_figures *figures, const struct ms_phase_open_device *open,
-                          const struct ms_stage *end);
+                          const struct ms_phase_interval *end);
 void ms_phase_figures_reset(void);
 
-/* stages: at a boundary, with no lock of the accounts held. */
-/** Ends a stage: *stage_p says what account `number` has now, and had in the stage that ends; the next one is
- * measured or not. The sites that held most are told only of a peak above `top_above`. */
-void ms_stage_end(unsigned number, bool is_measured, uint64_t top_above, uint64_t now_ns,
-                  struct ms_stage *stage_p);
+/* intervals: at a boundary, with no lock of the accounts held. */
+/** Ends an interval: *interval_p says what account `number` has now, and had in the interval that ends; the
+ * next one is measured or not. The sites that held most are told only of a peak above `top_above`. */
+void ms_phase_interval_end(unsigned number, bool is_measured, uint64_t top_above, uint64_t now_ns,
+                           struct ms_phase_interval *interval_p);
 
 #endif

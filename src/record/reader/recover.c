@@ -182,8 +182,8 @@ static void clean_account(struct ms_account *account)
     for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++)
         clean_amount(&account->kinds[kind]);
     clamp(&account->peak_ns, INT64_MAX);
-    clamp(&account->stage_peak_bytes, INT64_MAX / MANY);
-    clamp(&account->stage_peak_ns, INT64_MAX);
+    clamp(&account->interval_peak_bytes, INT64_MAX / MANY);
+    clamp(&account->interval_peak_ns, INT64_MAX);
     clamp(&account->last_ns, INT64_MAX);
 }
 
@@ -232,12 +232,13 @@ static void count_in_site(struct ms_site *site, const struct ms_block *block)
         site->total_bytes = site->max_bytes;
 }
 
-/* True if a slot that says it is live can be believed. */
-static bool recover_is_sound(const struct ms_block_row *slot, const struct ms_block *block)
+/* True if a row that says it is live can be believed. */
+static bool recover_is_sound(const struct ms_block_row *block_row, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_at(block->site);
-    if (block->kind >= MS_KIND_COUNT || slot->bytes > INT64_MAX / MANY ||
-        slot->requested > INT64_MAX / MANY || slot->born_ns > INT64_MAX || slot->context > INT64_MAX)
+    if (block->kind >= MS_KIND_COUNT || block_row->bytes > INT64_MAX / MANY ||
+        block_row->requested > INT64_MAX / MANY || block_row->born_ns > INT64_MAX ||
+        block_row->context > INT64_MAX)
         return false;
     if (block->site == UINT32_MAX)
         return ms_sites_dropped() != 0;
@@ -245,20 +246,20 @@ static bool recover_is_sound(const struct ms_block_row *slot, const struct ms_bl
             ms_account_number(site->device) == ms_account_number(block->device));
 }
 
-/* Counts what is live, from the slots alone. */
+/* Counts what is live, from the rows alone. */
 static void count_blocks(void)
 {
     uint64_t rows = ms_table_reserved(MS_TABLE_BLOCKS);
     ms_table_publish(MS_TABLE_BLOCKS, rows);
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_block_row *slot = &MS_ROWS(BLOCKS, struct ms_block_row)[i];
+        struct ms_block_row *block_row = &MS_ROWS(BLOCKS, struct ms_block_row)[i];
         struct ms_block block;
-        if (atomic_load(&slot->state) % MS_BLOCK_ROW_STATES != MS_BLOCK_ROW_LIVE)
+        if (atomic_load(&block_row->state) % MS_BLOCK_ROW_STATES != MS_BLOCK_ROW_LIVE)
             continue;
-        clamp(&slot->requested, slot->bytes);
-        ms_block_row_read(slot, &block);
-        if (!recover_is_sound(slot, &block)) {
-            atomic_store(&slot->state, MS_BLOCK_ROW_FREE);
+        clamp(&block_row->requested, block_row->bytes);
+        ms_block_row_read(block_row, &block);
+        if (!recover_is_sound(block_row, &block)) {
+            atomic_store(&block_row->state, MS_BLOCK_ROW_FREE);
             ms_table_drop(MS_TABLE_BLOCKS);
             continue;
         }

@@ -119,7 +119,7 @@ void ms_recover_footprints(void)
         clamp_atomic(&row->bytes, atomic_load(&row->total_bytes));
         clamp_atomic(&row->count, atomic_load(&row->total_count));
         row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
-        if (row->taker >= MS_FOOTPRINTS || ms_account_number(row->device) == MS_DEVICES_MAX)
+        if (row->kind >= MS_FOOTPRINTS || ms_account_number(row->device) == MS_DEVICES_MAX)
             atomic_store(&row->state, 0);
     }
 }

@@ -105,7 +105,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
         carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof *snapshot->blocks) +
         timelines * carved(timeline_bytes) + carved(snapshot->counts_count * sizeof *snapshot->counts) +
         carved(MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees) +
-        carved(snapshot->taker_room * sizeof *snapshot->takers) + bytes_of_pool(snapshot) + 4096;
+        carved(snapshot->footprint_room * sizeof *snapshot->footprints) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -117,7 +117,7 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
     snapshot->counts = carve(&cursor, snapshot->counts_count * sizeof *snapshot->counts);
     snapshot->invalid_frees = carve(&cursor, MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees);
-    snapshot->takers = carve(&cursor, snapshot->taker_room * sizeof *snapshot->takers);
+    snapshot->footprints = carve(&cursor, snapshot->footprint_room * sizeof *snapshot->footprints);
     snapshot->flows = carve(&cursor, snapshot->flow_room * sizeof *snapshot->flows);
     snapshot->segments = carve(&cursor, snapshot->segment_room * sizeof *snapshot->segments);
     snapshot->pieces = carve(&cursor, snapshot->piece_room * sizeof *snapshot->pieces);
@@ -420,7 +420,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     choose_timeline(snapshot);
     ms_snapshot_pool_count(snapshot, is_told);
     snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
-    snapshot->taker_room = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
+    snapshot->footprint_room = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
         copy_all(snapshot, blocks_max, is_told);
@@ -428,8 +428,8 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
         ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=
             ms_invalid_frees_copy(snapshot->invalid_frees, &snapshot->misfree_count, LOCK_TIMEOUT_MS);
-        snapshot->consistent &= ms_footprints_copy(snapshot->takers, snapshot->taker_room,
-                                                   &snapshot->taker_count, LOCK_TIMEOUT_MS);
+        snapshot->consistent &= ms_footprints_copy(snapshot->footprints, snapshot->footprint_room,
+                                                   &snapshot->footprint_count, LOCK_TIMEOUT_MS);
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);

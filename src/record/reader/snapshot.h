@@ -15,7 +15,7 @@
 #include "record/live/uses.h"
 
 struct ms_snapshot_site {
-    /* Of all shards, as of the snapshot; kept_peak_bytes: at the peak of the stage that is measured. */
+    /* Of all shards, as of the snapshot; kept_peak_bytes: at the peak of the interval that is measured. */
     struct ms_site site;
     uint64_t live_first_ns, live_last_ns; /* when its live blocks were born */
     uint64_t owed_bytes, owed_count;      /* of what is live for graphs: what the program has to free */
@@ -85,8 +85,8 @@ struct ms_snapshot {
     uint32_t told_count, told_room;
     struct ms_invalid_free_row *invalid_frees; /* with sites as the record numbers them */
     uint32_t misfree_count;
-    struct ms_footprint_row *takers;
-    uint32_t taker_count, taker_room;
+    struct ms_footprint_row *footprints;
+    uint32_t footprint_count, footprint_room;
     struct ms_phases_told phases;            /* with sites as the record numbers them */
     struct ms_lives_told lives;              /* likewise; nothing without MEMSHIM_USES */
     unsigned timeline_count, timeline_shift; /* buckets of 1 << shift nanoseconds */

@@ -46,44 +46,44 @@ static struct ms_phase_figures *figures_in(struct ms_phases_told *told, uint32_t
     return figures;
 }
 
-/* The sites that held most when this stage was at its peak. */
-static void find_top(const struct ms_snapshot *snapshot, int device, struct ms_stage *stage)
+/* The sites that held most when this interval was at its peak. */
+static void find_top(const struct ms_snapshot *snapshot, int device, struct ms_phase_interval *interval)
 {
     for (uint32_t i = 0; i < snapshot->site_count; i++) {
         const struct ms_site *site = &snapshot->sites[i].site;
         uint64_t held = site->kept_peak_bytes;
         if (site->device != device || !ms_kind_is_device(site->kind) || !held)
             continue;
-        unsigned rank = stage->top_count < MS_OOM_TOP_SITES ? stage->top_count++ : MS_OOM_TOP_SITES;
-        for (; rank > 0 && stage->top_bytes[rank - 1] < held; rank--) {
+        unsigned rank = interval->top_count < MS_OOM_TOP_SITES ? interval->top_count++ : MS_OOM_TOP_SITES;
+        for (; rank > 0 && interval->top_bytes[rank - 1] < held; rank--) {
             if (rank < MS_OOM_TOP_SITES) {
-                stage->top_bytes[rank] = stage->top_bytes[rank - 1];
-                stage->top_sites[rank] = stage->top_sites[rank - 1];
+                interval->top_bytes[rank] = interval->top_bytes[rank - 1];
+                interval->top_sites[rank] = interval->top_sites[rank - 1];
             }
         }
         if (rank < MS_OOM_TOP_SITES) {
-            stage->top_bytes[rank] = held;
-            stage->top_sites[rank] = site->whole;
+            interval->top_bytes[rank] = held;
+            interval->top_sites[rank] = site->whole;
         }
     }
 }
 
-static struct ms_stage stage_now(const struct ms_snapshot *snapshot, int device)
+static struct ms_phase_interval interval_now(const struct ms_snapshot *snapshot, int device)
 {
     const struct ms_account *account = &snapshot->devices[device].account;
     const struct ms_amount *amount = &account->device;
-    struct ms_stage stage = {.live_bytes = amount->live_bytes,
-                             .live_count = amount->live_count,
-                             .total_bytes = amount->total_bytes,
-                             .total_count = amount->total_count,
-                             .peak_bytes = amount->live_bytes,
-                             .peak_ns = snapshot->now_ns};
-    if (account->stage_peak_bytes < amount->live_bytes)
-        return stage;
-    stage.peak_bytes = account->stage_peak_bytes;
-    stage.peak_ns = account->stage_peak_ns;
-    find_top(snapshot, device, &stage);
-    return stage;
+    struct ms_phase_interval interval = {.live_bytes = amount->live_bytes,
+                                         .live_count = amount->live_count,
+                                         .total_bytes = amount->total_bytes,
+                                         .total_count = amount->total_count,
+                                         .peak_bytes = amount->live_bytes,
+                                         .peak_ns = snapshot->now_ns};
+    if (account->interval_peak_bytes < amount->live_bytes)
+        return interval;
+    interval.peak_bytes = account->interval_peak_bytes;
+    interval.peak_ns = account->interval_peak_ns;
+    find_top(snapshot, device, &interval);
+    return interval;
 }
 
 /* As if it ended now. A device that came while it was open is known to it only at the next boundary. */
@@ -104,9 +104,9 @@ static void add_open(const struct ms_snapshot *snapshot, struct ms_phases_told *
             on = open->devices[i];
             is_known = true;
         }
-        struct ms_stage stage = stage_now(snapshot, device);
+        struct ms_phase_interval interval = interval_now(snapshot, device);
         if (is_known)
-            ms_phase_figures_add(figures_in(told, open->phase, device), &on, &stage);
+            ms_phase_figures_add(figures_in(told, open->phase, device), &on, &interval);
     }
 }
 

@@ -12,16 +12,16 @@
 #include "report/analyse/owners.h"
 #include "report/analyse/view.h"
 
-void ms_report_tell(struct ms_report *report, const json_t *least)
+void ms_report_annotate(struct ms_report *report, const json_t *least)
 {
     json_t *known = least ? json_copy((json_t *)(uintptr_t)least) : json_object();
 
     ms_contexts_least(known, report);
-    ms_contexts_tell(report, known);
+    ms_contexts_annotate(report, known);
     json_decref(known);
-    ms_view_tell(report);
-    ms_owners_tell(report);
-    ms_callers_tell(report);
-    ms_leak_classes_tell(report);
-    ms_findings_tell(report);
+    ms_view_annotate(report);
+    ms_owners_annotate(report);
+    ms_callers_annotate(report);
+    ms_leak_classes_annotate(report);
+    ms_findings_annotate(report);
 }

@@ -9,6 +9,6 @@
 /** Tells contexts apart (contexts_others.h), by what is known of cards in `least` too, unless that is NULL;
  * what the rows are (view.h), whose (owners.h), how it leaked (leak_class.h), and what to think of it
  * (findings.h). May be done again. */
-void ms_report_tell(struct ms_report *report, const json_t *least);
+void ms_report_annotate(struct ms_report *report, const json_t *least);
 
 #endif

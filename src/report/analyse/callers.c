@@ -183,7 +183,7 @@ static void callers_tell(struct chain *chains, size_t count)
     }
 }
 
-void ms_callers_tell(struct ms_report *report)
+void ms_callers_annotate(struct ms_report *report)
 {
     const struct ms_site_row *sites = ms_report_sites(report);
     size_t count = sites ? json_array_size(report->sites) : 0, chains_count = 0, i;

@@ -12,7 +12,7 @@
 enum { MS_CALLERS_MAX = 3 };
 
 /** Puts `callers`, rows of frames[], into the rows of sites[] that need them. May be done again. */
-void ms_callers_tell(struct ms_report *report);
+void ms_callers_annotate(struct ms_report *report);
 /** Those of the site with this stack, innermost first, at most MS_CALLERS_MAX; returns how many. */
 size_t ms_callers_of(const struct ms_report *report, json_int_t stack, const json_t **frames);
 

@@ -79,7 +79,7 @@ static void move_all(const struct ms_report *report, const json_t *context, json
     }
 }
 
-void ms_contexts_tell(const struct ms_report *report, const json_t *least)
+void ms_contexts_annotate(const struct ms_report *report, const json_t *least)
 {
     json_t *row;
     size_t i;

@@ -13,6 +13,6 @@
 void ms_contexts_least(json_t *least, const struct ms_report *report);
 /** Contexts of contexts[] that were inferred take no more than the least of their model; what is beyond is
  * their `others_bytes`, and untracked in balances[]. May be done again with less. */
-void ms_contexts_tell(const struct ms_report *report, const json_t *least);
+void ms_contexts_annotate(const struct ms_report *report, const json_t *least);
 
 #endif

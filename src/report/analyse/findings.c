@@ -292,7 +292,7 @@ static json_t *ranked(json_t *rows, const struct ms_finder *finder)
     return result;
 }
 
-void ms_findings_tell(struct ms_report *report)
+void ms_findings_annotate(struct ms_report *report)
 {
     struct ms_finder finder = {.report = report, .rows = json_array()};
     const json_t **died = most_died(report);

@@ -11,7 +11,7 @@
 
 /** Once a report has its names, its view, its owners and its suppressions: findings[] has the findings of all
  * rules, errors first, then by bytes. May be done again. */
-void ms_findings_tell(struct ms_report *report);
+void ms_findings_annotate(struct ms_report *report);
 
 /** The deed of the call that a finding has an `api` of: "freed", "used", "asked for", "registered" or
  * "called". */

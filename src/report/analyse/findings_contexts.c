@@ -49,7 +49,7 @@ static void look_at_modules(struct use *use, const struct ms_report *report)
     }
 }
 
-static void findings_contexts_tell(struct ms_finder *finder, const json_t *row, size_t number)
+static void findings_contexts_annotate(struct ms_finder *finder, const json_t *row, size_t number)
 {
     json_int_t bytes = ms_report_int(row, "bytes"), device = ms_report_int(row, "device");
     const char *api = ms_report_text(row, "api");
@@ -90,7 +90,7 @@ void ms_findings_look_at_contexts(struct ms_finder *finder)
 
             if (use.anywhere && !use.managed && at != SIZE_MAX && !use.memory[at] && !use.modules[at] &&
                 ms_report_int(row, "bytes") > 0)
-                findings_contexts_tell(finder, row, i);
+                findings_contexts_annotate(finder, row, i);
         }
     }
     free(use.memory);

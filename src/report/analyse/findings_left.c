@@ -47,7 +47,7 @@ static const struct left *left_of(const char *kind)
     return NULL;
 }
 
-static void findings_left_tell(struct ms_finder *finder, const struct ms_finding_rows *found)
+static void findings_left_annotate(struct ms_finder *finder, const struct ms_finding_rows *found)
 {
     const json_t *site = found->row;
     const struct left *left = left_of(ms_report_text(site, "kind"));
@@ -76,6 +76,6 @@ void ms_findings_look_at_left(struct ms_finder *finder)
             ms_finding_note(finder, (struct ms_finding_rows){.rule = left->many,
                                                              .row = sites[i].json,
                                                              .bytes = sites[i].live_bytes,
-                                                             .tell = findings_left_tell});
+                                                             .tell = findings_left_annotate});
     }
 }

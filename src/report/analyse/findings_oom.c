@@ -29,7 +29,7 @@ static char *holder_of(const struct ms_report *report, const json_t *row)
     return text;
 }
 
-static void findings_oom_tell(struct ms_finder *finder, const json_t *row, size_t times)
+static void findings_oom_annotate(struct ms_finder *finder, const json_t *row, size_t times)
 {
     static const char *const copied[] = {"t_ns", "device", "device_api", "api", "stack"};
     char *line = ms_finding_line(finder->report, row, "this call"), *holder = holder_of(finder->report, row);
@@ -74,6 +74,6 @@ void ms_findings_look_at_ooms(struct ms_finder *finder)
             continue;
         for (k = 0; k < i; k++)
             times += is_alike(row, json_array_get(rows, k));
-        findings_oom_tell(finder, row, times);
+        findings_oom_annotate(finder, row, times);
     }
 }

@@ -188,7 +188,7 @@ static bool is_first_or_latest(const json_t *leak, const json_t *site)
            (born == ms_report_int(site, "first_ns") || born == ms_report_int(site, "last_ns"));
 }
 
-static enum ms_leak_class leak_class_judge(const struct pass *pass, const json_t *leak)
+static enum ms_leak_class leak_class_classify(const struct pass *pass, const json_t *leak)
 {
     const json_t *site = ms_report_site(pass->report, ms_report_int(leak, "site"));
     json_int_t died = ms_report_int(leak, "died_with_context_bytes");
@@ -206,7 +206,7 @@ static enum ms_leak_class leak_class_judge(const struct pass *pass, const json_t
     return MS_LEAK_LOST;
 }
 
-void ms_leak_classes_tell(struct ms_report *report)
+void ms_leak_classes_annotate(struct ms_report *report)
 {
     const json_t *run = json_object_get(report->root, "run");
     struct pass pass = {.report = report,
@@ -219,7 +219,7 @@ void ms_leak_classes_tell(struct ms_report *report)
     find_works(&pass);
     json_array_foreach (ms_report_array(report->root, "leaks"), i, leak)
         if (json_is_object(leak))
-            json_object_set_new(leak, "pattern", json_string(classes[leak_class_judge(&pass, leak)].word));
+            json_object_set_new(leak, "pattern", json_string(classes[leak_class_classify(&pass, leak)].word));
     free(pass.works);
 }
 

@@ -23,7 +23,7 @@ enum ms_leak_class {
 
 /** Says of each row of leaks[] which it is. After names, views (report/analyse/view.h) and before findings;
  * may be done again. */
-void ms_leak_classes_tell(struct ms_report *report);
+void ms_leak_classes_annotate(struct ms_report *report);
 
 /** The class of a row; of one that was not told, what its class was when it was written. */
 enum ms_leak_class ms_leak_class_of(const json_t *leak);

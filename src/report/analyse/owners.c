@@ -372,7 +372,7 @@ static void tell_ooms(const struct ms_report *report)
             json_object_set_new(oom, "owners", owners_then(report, oom));
 }
 
-void ms_owners_tell(struct ms_report *report)
+void ms_owners_annotate(struct ms_report *report)
 {
     size_t count = json_array_size(report->frames);
     struct pass pass = {report, calloc(count + 1, sizeof(char *))};

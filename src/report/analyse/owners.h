@@ -10,7 +10,7 @@
 /** Once a report has its names: give each row of sites[] its `owner` ("program", "unknown", or a name), and
  * put owners[] into the report, which adds sites up by owner, kind of memory and device, most bytes at the
  * peak first. May be done again. */
-void ms_owners_tell(struct ms_report *report);
+void ms_owners_annotate(struct ms_report *report);
 
 /** True if this owner is a library that takes memory for itself when it is first called, and mostly keeps
  * it. */

@@ -60,7 +60,7 @@ static bool is_rules(const char *function, const struct rule *rule)
     return fits;
 }
 
-static unsigned char view_judge(const struct pass *pass, const json_t *frame)
+static unsigned char view_classify(const struct pass *pass, const json_t *frame)
 {
     const json_t *module = json_is_integer(json_object_get(frame, "module"))
                                ? ms_report_module(pass->report, ms_report_int(frame, "module"))
@@ -91,7 +91,7 @@ static const struct rule *judge_stack(const struct pass *pass, json_int_t stack)
     for (size_t depth = 0; depth < VIEW_DEPTH && (frame = ms_report_stack_next(pass->report, &stack, &row));
          depth++) {
         if (pass->known[row] == NOT_LOOKED_AT)
-            pass->known[row] = view_judge(pass, frame);
+            pass->known[row] = view_classify(pass, frame);
         if (pass->known[row] == INTERPRETER)
             break;
         if (pass->known[row] == NO_RULE)
@@ -174,7 +174,7 @@ static void tell_leaks(const struct pass *pass)
     }
 }
 
-void ms_view_tell(struct ms_report *report)
+void ms_view_annotate(struct ms_report *report)
 {
     struct pass pass = {report, calloc(json_array_size(report->frames) + 1, 1)};
 

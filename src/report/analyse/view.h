@@ -11,7 +11,7 @@
 
 /** Once a report has its names: put run.view and run.frameworks[] into it, and give the leaks that are a
  * framework's cache the class `cache` and its name, unless they are suppressed. May be done again. */
-void ms_view_tell(struct ms_report *report);
+void ms_view_annotate(struct ms_report *report);
 
 /** One line behind `indent` for people: what the rows of a listing are. Nothing where no framework's
  * allocator was seen, as each block is then what the program asked for. */

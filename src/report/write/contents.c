@@ -31,8 +31,8 @@ static void mention_stacks(void)
         ms_report_stacks_mention(&stacks, snapshot.events.ooms[i].stack);
     for (unsigned i = 0; i < snapshot.misfree_count; i++)
         mention_misfree(&snapshot.invalid_frees[i]);
-    for (uint32_t i = 0; i < snapshot.taker_count; i++)
-        ms_report_stacks_mention(&stacks, snapshot.takers[i].stack);
+    for (uint32_t i = 0; i < snapshot.footprint_count; i++)
+        ms_report_stacks_mention(&stacks, snapshot.footprints[i].stack);
     ms_report_stacks_number(&stacks);
 }
 

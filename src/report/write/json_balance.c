@@ -11,8 +11,8 @@ static void set_inferred(json_t *json, const struct ms_snapshot *snapshot, int d
                          uint64_t contexts)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < snapshot->taker_count; i++) {
-        const struct ms_footprint_row *row = &snapshot->takers[i];
+    for (uint32_t i = 0; i < snapshot->footprint_count; i++) {
+        const struct ms_footprint_row *row = &snapshot->footprints[i];
         if (row->device == device && row->is_inferred && row->first_ns <= t_ns &&
             (!row->ended_ns || row->ended_ns > t_ns))
             bytes += row->total_bytes;
@@ -49,8 +49,8 @@ static json_t *json_balance_row_json(const struct ms_snapshot *snapshot, int dev
 static uint64_t contexts_now(const struct ms_snapshot *snapshot, int device)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < snapshot->taker_count; i++)
-        bytes += snapshot->takers[i].device == device ? snapshot->takers[i].bytes : 0;
+    for (uint32_t i = 0; i < snapshot->footprint_count; i++)
+        bytes += snapshot->footprints[i].device == device ? snapshot->footprints[i].bytes : 0;
     return bytes;
 }
 

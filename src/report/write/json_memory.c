@@ -231,7 +231,7 @@ static json_t *contexts_row_json(const struct ms_footprint_row *row, const struc
     uint64_t ended_ns = row->ended_ns;
     char context[32];
     snprintf(context, sizeof context, "0x%llx", (unsigned long long)row->context);
-    json_t *json = json_pack("{s:s}", "kind", row->taker == MS_FOOTPRINT_CONTEXT ? "context" : "module");
+    json_t *json = json_pack("{s:s}", "kind", row->kind == MS_FOOTPRINT_CONTEXT ? "context" : "module");
     ms_json_set_device(json, row->device);
     json_t *rest = json_pack(
         "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "context", context, "api",
@@ -250,7 +250,7 @@ void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input)
 {
     ms_out_key(out, "contexts");
     ms_out_begin_array(out);
-    for (uint32_t i = 0; i < input->snapshot->taker_count; i++)
-        ms_out_element(out, contexts_row_json(&input->snapshot->takers[i], input));
+    for (uint32_t i = 0; i < input->snapshot->footprint_count; i++)
+        ms_out_element(out, contexts_row_json(&input->snapshot->footprints[i], input));
     ms_out_end_array(out);
 }

@@ -333,7 +333,7 @@ static unw_addr_space_t space_of_ours(void)
 }
 
 /* Returns MS_RULE_END or MS_RULE_GUESS, or MS_RULE_NONE when *caller_p holds what there is to know. */
-static enum ms_rule_kind rules_ask(struct learner *learner, struct caller *caller_p)
+static enum ms_rule_kind rules_query(struct learner *learner, struct caller *caller_p)
 {
     unw_cursor_t cursor;
     unw_addr_space_t space = space_of_ours();
@@ -452,7 +452,7 @@ static ms_rule probe(struct learner *learner, unsigned number, uint32_t offset)
     struct caller caller = {0};
     learner->sp = PROBE_VALUE(AT_SP, number) + offset;
     learner->fp = PROBE_VALUE(AT_FP, number) + 3 * (uint64_t)offset;
-    enum ms_rule_kind known = rules_ask(learner, &caller);
+    enum ms_rule_kind known = rules_query(learner, &caller);
     return known == MS_RULE_NONE ? rule_of(learner, &caller) : known;
 }
 

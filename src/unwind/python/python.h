@@ -41,11 +41,11 @@ struct ms_python_frame {
 void ms_python_configure(bool on);
 
 /** One load: whether there may be an interpreter in this process whose frames are read. Where none was found
- * it is looked for again once ms_python_look_again() says so. */
+ * it is looked for again once ms_python_find_again() says so. */
 extern MS_HIDDEN _Atomic bool ms_python_is_here;
 /** Called when a native stack is added that was never seen: where objects came since the interpreter was
  * looked for, one of them may be it. Some loads. */
-void ms_python_look_again(void);
+void ms_python_find_again(void);
 
 /** The calling thread's Python frames as a stack of such frames alone (frame.h), interned, and known again
  * as native ones are. The outermost frame of each run of the evaluation loop has MS_FRAME_ENDS_EVAL in it, so

@@ -183,7 +183,7 @@ const struct ms_python_interpreter *ms_python_interpreter(void)
     return atomic_load_explicit(&current, memory_order_acquire);
 }
 
-void ms_python_look_again(void)
+void ms_python_find_again(void)
 {
     if (atomic_load_explicit(&is_on, memory_order_relaxed) && is_stale())
         atomic_store_explicit(&ms_python_is_here, true, memory_order_relaxed);
