@@ -1,5 +1,5 @@
 # tests/bench: the programs that scripts/bench runs, and a test that they run
-check_PROGRAMS += tests/bench/acl tests/bench/follow tests/bench/hip tests/bench/live tests/bench/nccl tests/bench/record tests/bench/together tests/bench/uses
+check_PROGRAMS += tests/bench/acl tests/bench/flow tests/bench/follow tests/bench/hip tests/bench/live tests/bench/nccl tests/bench/record tests/bench/together tests/bench/uses
 tests_bench_follow_CFLAGS = $(AM_CFLAGS) -fno-omit-frame-pointer
 tests_bench_follow_LDADD = libcudart.so.13 libcuda.so.1
 tests_bench_live_LDADD = libcuda.so.1
@@ -14,13 +14,14 @@ MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c test
 	tests/bench/alloc/shapes.c tests/bench/alloc/small.c
 tests_bench_alloc_alloc_SOURCES = $(MS_BENCH_ALLOC_SOURCES) tests/bench/alloc/runtime.c
 tests_bench_alloc_alloc_LDADD = libcudart.so.13 libcuda.so.1 -lm
-EXTRA_DIST += tests/bench/allocators.py tests/bench/small.py tests/bench/start.py tests/bench/page.py tests/bench/tune.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
+EXTRA_DIST += tests/bench/allocators.py tests/bench/small.py tests/bench/start.py tests/bench/flows.py tests/bench/page.py tests/bench/tune.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
 	tests/bench/peers/requirements.txt
 
 tests_bench_acl_LDADD = libascendcl.so -ldl
 tests_bench_hip_LDADD = libamdhip64.so.6 -ldl
 tests_bench_together_LDADD = libcudart.so.13 -ldl
 tests_bench_uses_LDADD = libcudart.so.13
+tests_bench_flow_LDADD = libcudart.so.13 -lpthread
 EXTRA_DIST += tests/bench/together.py tests/bench/uses.py tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
 
 tests_bench_nccl_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1 -ldl
