@@ -119,6 +119,11 @@ bool ms_runtime_free(unsigned row, const struct ms_target *target, const void *f
     ms_serve_expect_free(args->key);
     if (!(is_ordered ? ms_serve_free_ordered : ms_serve_FREE)(row, &driver, frame, caller, args, &status))
         return false;
+    if (!is_ordered && ms_thread.fast.aside) {
+        ms_guard_enter();
+        ms_fast_choose_context(&ms_thread);
+        ms_guard_leave();
+    }
     if (MS_LIKELY(driver.gpu != NULL))
         note_site(row, target, driver.gpu, word);
     return true;

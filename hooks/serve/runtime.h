@@ -69,13 +69,14 @@ static MS_INLINE bool ms_runtime_may_be_fast(enum ms_row row)
     return MS_LIKELY(ms_kept_site(row)->word == ms_slow_path_now());
 }
 
-/* Nothing of memshim's is going on in this thread, its cancellation is deferred, and, for a call of a
- * context, it has something at hand. */
+/* Nothing of memshim's is going on in this thread, it has had something at hand, and for a call of a context
+ * it has; and its cancellation is deferred. */
 static MS_INLINE bool ms_runtime_is_free(const struct ms_thread *me, enum ms_runtime_call which)
 {
-    return ms_runtime_may(me) && MS_LIKELY(me->cancel_place != NULL) &&
-           MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed))) &&
-           (which != MS_RUNTIME_CONTEXT || MS_LIKELY(me->fast.of_context.heap != NULL));
+    return ms_runtime_may(me) &&
+           (which == MS_RUNTIME_CONTEXT ? MS_LIKELY(me->fast.of_context.heap != NULL)
+                                        : MS_LIKELY(me->cancel_place != NULL)) &&
+           MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
 }
 
 /* Between the two a signal handler's calls go to the vendor. */

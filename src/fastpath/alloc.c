@@ -118,7 +118,7 @@ static MS_INLINE uint32_t give_taken(struct ms_thread *me, const struct ms_fast_
     uint64_t now_ns;
     if (MS_UNLIKELY(!ms_clock_own_ns(&me->fast.clock, &now_ns)))
         return fast_forget(&me->fast);
-    if (!fast_enter(me, at))
+    if (!fast_enter(me))
         return 0;
     uint32_t record_id = record_site(at->shard, r) ? fast_give(me, at, r, slot, address, now_ns) : 0;
     if (MS_LIKELY(record_id))
@@ -177,7 +177,7 @@ static MS_INLINE uint64_t alloc_of_magazine(struct ms_thread *me, const struct m
     if (MS_UNLIKELY(!ms_clock_own_ns(&me->fast.clock, &now_ns)))
         return fast_forget(&me->fast);
     MS_KEEP(now_ns);
-    if (!fast_enter(me, at))
+    if (!fast_enter(me))
         return 0;
     uint32_t record_id = fast_take(me, at, r, now_ns, &slot, &address);
     fast_leave(me);
@@ -251,6 +251,7 @@ uint64_t ms_fast_alloc_ordered(struct ms_thread *me, const struct ms_gpu *gpu, s
     bool empty;
     if (MS_UNLIKELY(!of || of->pool != order.pool))
         return 0;
+    ms_fast_stream_choose(me, of);
     const struct request r = {.context = of->at.heap->context,
                               .bytes = bytes,
                               .stream = order.stream,

@@ -142,7 +142,7 @@ static MS_INLINE bool free_found(struct ms_thread *me, const struct ms_fast_heap
     if (MS_UNLIKELY(!ms_clock_own_ns(&me->fast.clock, &now_ns)))
         return fast_forget(&me->fast);
     MS_KEEP(now_ns);
-    if (!fast_enter(me, at))
+    if (!fast_enter(me))
         return false;
     bool done = take_back(at, dying, row, is_ordered, now_ns);
     if (MS_LIKELY(done)) {
@@ -206,6 +206,7 @@ enum ms_fast ms_fast_free_ordered(struct ms_thread *me, const struct ms_gpu *gpu
     uint64_t telling;
     if (MS_UNLIKELY(!of) || !dying_find(&dying, address))
         return MS_FAST_NONE;
+    ms_fast_stream_choose(me, of);
     const struct ms_stream_arena *arena = of->at.heap->arena;
     uint64_t requested = atomic_load_explicit(&dying.slot->requested, memory_order_relaxed);
     /* Frees that other streams may wait for are marked by an event. */

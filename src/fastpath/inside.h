@@ -15,17 +15,13 @@ void ms_fast_forget_all(struct ms_thread *me);
 /* The next call goes the slow path, which learns anew. */
 static inline bool fast_forget(struct ms_fast_cache *fast)
 {
-    fast->of_context.heap = NULL;
+    fast->of_context.heap = fast->aside = NULL;
     return false;
 }
 
-/* Takes both locks: inside, all is what it was when it came to hand. */
-static MS_INLINE bool fast_enter(struct ms_thread *me, const struct ms_fast_heap *at)
+/* Takes both locks, which are the chosen ones: inside, all is what it was when it came to hand. */
+static MS_INLINE bool fast_enter(struct ms_thread *me)
 {
-    if (MS_UNLIKELY(me->fast.paired != at)) {
-        ms_bias_choose_both(me->fast.own, &at->tcache->lock, &at->shard->lock);
-        me->fast.paired = at;
-    }
     if (MS_LIKELY(ms_bias_enter_both(me->fast.own)))
         return true;
     ms_fast_forget_all(me);

@@ -49,10 +49,21 @@ static bool learn(struct ms_thread *me, struct ms_heap *heap, enum ms_heap_state
         !at.shard->latest_row /* no site was looked for so far */)
         return false;
     me->fast.own = own;
-    me->fast.paired = NULL;
     me->fast.counts = ms_counts_own;
     ms_ledger_clock(&me->fast.clock);
     *at_p = at;
+    return true;
+}
+
+bool ms_fast_choose_context(struct ms_thread *me)
+{
+    struct ms_fast_cache *fast = &me->fast;
+    if (!fast->aside)
+        return false;
+    ms_bias_choose_both(fast->own, &fast->of_context.tcache->lock, &fast->of_context.shard->lock);
+    fast->of_context.heap = fast->aside;
+    fast->aside = NULL;
+    fast->chosen = NULL;
     return true;
 }
 
@@ -60,11 +71,24 @@ void ms_fast_learn(struct ms_thread *me)
 {
     struct ms_heap *heap = ms_last_heap;
     struct ms_fast_heap at;
+    if (ms_fast_choose_context(me))
+        return;
     fast_forget(&me->fast);
     if (!heap || heap->arena || !learn(me, heap, MS_HEAP_SERVING, &at))
         return;
     me->fast.context = atomic_load_explicit(&heap->context, memory_order_acquire);
     me->fast.of_context = at;
+    me->fast.chosen = NULL;
+}
+
+MS_NOINLINE void ms_fast_stream_choose_another(struct ms_thread *me, const struct ms_fast_stream *of)
+{
+    struct ms_fast_cache *fast = &me->fast;
+    if (fast->of_context.heap)
+        fast->aside = fast->of_context.heap;
+    fast->of_context.heap = NULL;
+    ms_bias_choose_both(fast->own, &of->at.tcache->lock, &of->at.shard->lock);
+    fast->chosen = &of->at;
 }
 
 void ms_fast_learn_ordered(struct ms_thread *me, const struct ms_gpu *gpu, struct ms_fast_order order)
@@ -83,4 +107,5 @@ void ms_fast_learn_ordered(struct ms_thread *me, const struct ms_gpu *gpu, struc
     if (of->stream != order.stream && !of[-1].at.heap)
         of--; /* nobody has the first of the two */
     *of = (struct ms_fast_stream){at, order.stream, order.pool, context, changes};
+    ms_fast_stream_choose_another(me, of);
 }

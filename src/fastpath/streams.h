@@ -47,4 +47,12 @@ static MS_INLINE const struct ms_fast_stream *ms_fast_stream_of(const struct ms_
     return MS_LIKELY(!of->context) || fast_is_current(me, gpu, of->context) ? of : NULL;
 }
 
+/** learn.c: its two locks are the chosen ones, and the context's heap is put aside. */
+void ms_fast_stream_choose_another(struct ms_thread *me, const struct ms_fast_stream *of);
+static MS_INLINE void ms_fast_stream_choose(struct ms_thread *me, const struct ms_fast_stream *of)
+{
+    if (MS_UNLIKELY(me->fast.chosen != &of->at))
+        ms_fast_stream_choose_another(me, of);
+}
+
 #endif

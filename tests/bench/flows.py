@@ -11,6 +11,7 @@ command are followed."""
 import bisect
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,8 @@ def figures(command, environment, toggles, binary, per_flow):
 
 def bench_flows(options):
     """One row for each flow."""
+    if not shutil.which("valgrind") or not shutil.which("addr2line"):
+        sys.exit("flows needs valgrind and binutils (apt-get install valgrind binutils)")
     build = os.path.abspath(options.arguments[0] if options.arguments else options.build)
     library, command = os.path.join(build, "libmemshim.so"), os.path.join(build, "memshim")
     program = os.path.join(options.build, "tests/bench/flow")

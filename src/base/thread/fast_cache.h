@@ -26,9 +26,10 @@ struct ms_fast_heap {
 };
 
 struct ms_fast_cache {
-    struct ms_fast_heap of_context;    /* the heap of `context` */
-    struct ms_bias_thread *own;        /* the thread as owner of both of its locks, */
-    const struct ms_fast_heap *paired; /* which are those of this one (ms_bias_choose_both) */
+    struct ms_fast_heap of_context; /* the heap of `context`: at hand while its two locks are those chosen */
+    struct ms_heap *aside;          /* that heap, while those of another one are */
+    const struct ms_fast_heap *chosen; /* that other one (ms_bias_choose_both) */
+    struct ms_bias_thread *own;        /* the thread as owner of both locks */
     uint64_t context;
     struct ms_counts *counts;  /* of calls, by this thread alone; NULL: it shares others' */
     struct ms_clock_own clock; /* the record's time */
