@@ -85,7 +85,7 @@ bool ms_runtime_alloc(unsigned row, const struct ms_target *target, const void *
 {
     const struct ms_target driver = {.gpu = ms_runtime_mine(args->runtime)->gpu};
     uint64_t word = ms_slow_path_now();
-    int status;
+    int status = 0;
 
     if (MS_UNLIKELY(word & MS_SLOW_PATH_SERVICE) ||
         !(args->runtime == MS_RUNTIME_CONTEXT ? ms_serve_ALLOC : ms_serve_ALLOC_ASYNC)(row, &driver, frame,
@@ -111,7 +111,7 @@ bool ms_runtime_free(unsigned row, const struct ms_target *target, const void *f
     const struct ms_target driver = {.gpu = driver_of(args->runtime)};
     bool is_ordered = args->runtime != MS_RUNTIME_CONTEXT;
     uint64_t word = ms_slow_path_now();
-    int status;
+    int status = 0;
 
     if (MS_UNLIKELY(!args->key || word & MS_SLOW_PATH_SERVICE || ms_uses_wanted()) ||
         (is_ordered && !driver.gpu))

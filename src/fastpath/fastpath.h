@@ -44,7 +44,7 @@ enum ms_fast ms_fast_free_ordered(struct ms_thread *me, const struct ms_gpu *gpu
 bool ms_fast_look(struct ms_fast_cache *fast, struct ms_pool_wait *wait_p);
 /** Behind a free in stream order, whose pool the program has destroyed: its memory goes back. Likewise. */
 void ms_fast_look_ordered(struct ms_thread *me, uint64_t stream);
-/** What is at hand for the context was put aside by a call in the order of a stream, and is at hand again:
+/** The heap of the context, which a call in the order of a stream has put aside, is at hand again:
  * false if there is nothing. Inside a hook scope. */
 bool ms_fast_choose_context(struct ms_thread *me);
 /** The request was answered by the slow path: what that used is at hand for the next, if it may be. Inside a
