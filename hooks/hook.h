@@ -38,91 +38,10 @@ enum ms_row {
     MS_ROW_RECORDED = MS_ROW_COUNT /* what has a name in the record */
 };
 
-/** The class of a row: what dispatch.c does around its calls. */
+/** The class of a row, by which all is decided that is done around its calls (classes.def). */
 enum ms_class {
-    MS_CLASS_ALLOC,         /* a block appears */
-    MS_CLASS_ALLOC_ASYNC,   /* a block appears when a stream gets there */
-    MS_CLASS_PITCH,         /* a block appears whose rows the vendor pads */
-    MS_CLASS_FREE,          /* a block goes */
-    MS_CLASS_FREE_ASYNC,    /* a block goes when a stream gets there */
-    MS_CLASS_HANDLE_CREATE, /* physical memory by handle */
-    MS_CLASS_HANDLE_RETAIN,
-    MS_CLASS_HANDLE_RELEASE,
-    MS_CLASS_HANDLE_MAP,
-    MS_CLASS_HANDLE_UNMAP,
-    MS_CLASS_RECYCLED_CREATE, /* the same four where handles are recycled (serve_handles.h) */
-    MS_CLASS_RECYCLED_RELEASE,
-    MS_CLASS_RECYCLED_MAP,
-    MS_CLASS_RECYCLED_SHARE, /* somebody else may reach the memory from now on */
-    MS_CLASS_RECYCLED_ASK,   /* a question that is about a handle */
-    MS_CLASS_DEVICE_END,     /* memory may go with the library, or with all its devices */
-    MS_CLASS_IMPORT,         /* another process's memory; opened again it is the same block */
-    MS_CLASS_IMPORT_END,
-    MS_CLASS_IPC_OPEN, /* likewise, where a token may stand for the vendor's handle (ipc.h) */
-    MS_CLASS_IPC_CLOSE,
-    MS_CLASS_GRAPH_NODE,
-    MS_CLASS_CONTEXT_CREATE,
-    MS_CLASS_CONTEXT_END,
-    MS_CLASS_PRIMARY_RETAIN, /* the first one makes the context */
-    MS_CLASS_PRIMARY_END,
-    MS_CLASS_PRIMARY_RESET,
-    MS_CLASS_MODULE_LOAD, /* code, and its variables, come onto the device */
-    MS_CLASS_MODULE_END,
-    /* a green context begins: streams of its own, the memory of its device's primary context */
-    MS_CLASS_GREEN_CREATE,
-    MS_CLASS_LOOKUP,       /* cuGetProcAddress */
-    MS_CLASS_ENTRY_POINT,  /* the runtime's way to it */
-    MS_CLASS_NAME,         /* names the nested driver calls */
-    MS_CLASS_NAME_ALLOC,   /* the same, and takes the call stack */
-    MS_CLASS_COMMUNICATOR, /* the same, of which of NCCL's communicators (communicators.h) */
-    /* Buffers of a library that ends in another interface, recycled whole (buffers.c). */
-    MS_CLASS_BUFFER_ALLOC,
-    MS_CLASS_BUFFER_FREE,
-    MS_CLASS_BUFFER_HOLD, /* one is registered, by a holder */
-    MS_CLASS_BUFFER_RELEASE,
-    MS_CLASS_BUFFER_HOLDER_END,
-    MS_CLASS_BUFFER_GROUP, /* what is asked for from here on is done when the group ends */
-    MS_CLASS_BUFFER_GROUP_END,
-    /* Questions about addresses and memory, answered for blocks of the pool (answer.c); not recorded. */
-    MS_CLASS_RANGE,
-    MS_CLASS_BLOCK_SIZE,
-    MS_CLASS_ATTRIBUTE,
-    MS_CLASS_ATTRIBUTES,
-    MS_CLASS_POINTER, /* all that HIP says of an address */
-    MS_CLASS_SET_ATTRIBUTE,
-    MS_CLASS_MEMINFO,
-    MS_CLASS_MEMINFO_OF, /* the same of a kind of memory: one argument more */
-    MS_CLASS_ACCESS,
-    MS_CLASS_EXPORT, /* a handle for other processes (ipc.h) */
-    /* Calls that the pool must know of (watch.c); not recorded. */
-    MS_CLASS_SYNC,        /* the program waits for a context */
-    MS_CLASS_STREAM_WAIT, /* it waits for a stream: tells whether its context is sound */
-    MS_CLASS_CAPTURE,     /* a capture begins, or ends */
-    MS_CLASS_STREAM_CREATE,
-    MS_CLASS_STREAM_END,
-    MS_CLASS_GRAPH, /* a graph, or what runs one, appears */
-    MS_CLASS_GRAPH_END,
-    MS_CLASS_GRAPH_TRIM, /* what the device keeps for graphs goes back */
-    MS_CLASS_GREEN,      /* such a one as a context, which is not served */
-    MS_CLASS_MEMPOOL,    /* a pool of the program's appears */
-    MS_CLASS_MEMPOOL_END,
-    MS_CLASS_MEMPOOL_CURRENT, /* a pool is the one that requests without one come from */
-    MS_CLASS_MEMPOOL_GET,     /* what it says of itself: answered (serve_mempool.c) */
-    MS_CLASS_MEMPOOL_SET,
-    MS_CLASS_MEMPOOL_TRIM,
-    MS_CLASS_PEER,   /* a context may reach another's memory, or no longer */
-    MS_CLASS_PIN,    /* a block is shared with somebody whom a free does not reach */
-    MS_CLASS_LISTEN, /* somebody wants to hear of every call (listeners.h); not recorded */
-    /* The program names what it does (phases.h). */
-    MS_CLASS_PHASE_MARK,
-    MS_CLASS_PHASE_PUSH,
-    MS_CLASS_PHASE_POP,
-    MS_CLASS_PHASE_BEGIN, /* the answer is its number */
-    MS_CLASS_PHASE_END,
-    MS_CLASS_USE, /* memory is used (uses.h); not hooked without MEMSHIM_USES, and not recorded */
-    /* Only whether there was memory is looked at (no_memory.h). */
-    MS_CLASS_STATUS,
-    MS_CLASS_LAUNCH, /* the same, and memory is used */
+#define MS_CLASS(name, before, after, takes_stack) MS_CLASS_##name,
+#include "hooks/table/classes.def"
     MS_CLASS_COUNT
 };
 

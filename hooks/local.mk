@@ -1,5 +1,5 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
-ROWS = hooks/table/families.def hooks/table/rows.def hooks/table/twins.h hooks/table/cuda_driver.def \
+ROWS = hooks/table/families.def hooks/table/classes.def hooks/table/rows.def hooks/table/twins.h hooks/table/cuda_driver.def \
 	hooks/table/cuda_status.def hooks/table/cuda_runtime.def hooks/table/nccl.def hooks/table/cupti.def \
 	hooks/table/hip.def hooks/table/acl.def hooks/table/roctx.def hooks/table/cuda_uses.def
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.c hooks/table/cuda_status.c \

@@ -84,52 +84,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_LOOKUP_VERSION(name, version, per_thread)    (version)
 #define MS_LOOKUP_PER_THREAD(name, version, per_thread) (per_thread)
 
-/* The shape that a class gives its rows: a frame around the vendor's function (dispatch.c), which records,
- * and in which the call may be answered without the vendor; and where a line says so, a frame that only
- * names; a question that may be answered without the vendor (answer.c); a word to the pool before and after
- * (watch.c); and what else stands below. */
-#define MS_SHAPE(cls)                       MS_SHAPE_CHOSEN(MS_SHAPE_##cls, MS_BODY_FRAME, )
-#define MS_SHAPE_CHOSEN(...)                MS_SHAPE_SECOND(__VA_ARGS__)
-#define MS_SHAPE_SECOND(first, second, ...) second
-#define MS_SHAPE_NAME                       , MS_BODY_NAME
-#define MS_SHAPE_NAME_ALLOC                 , MS_BODY_NAME
-#define MS_SHAPE_COMMUNICATOR               , MS_BODY_COMMUNICATOR
-#define MS_SHAPE_RANGE                      , MS_BODY_ASK
-#define MS_SHAPE_BLOCK_SIZE                 , MS_BODY_ASK
-#define MS_SHAPE_ATTRIBUTE                  , MS_BODY_ASK
-#define MS_SHAPE_ATTRIBUTES                 , MS_BODY_ASK
-#define MS_SHAPE_POINTER                    , MS_BODY_ASK
-#define MS_SHAPE_SET_ATTRIBUTE              , MS_BODY_ASK
-#define MS_SHAPE_MEMINFO                    , MS_BODY_ASK
-#define MS_SHAPE_MEMINFO_OF                 , MS_BODY_ASK
-#define MS_SHAPE_ACCESS                     , MS_BODY_ASK
-#define MS_SHAPE_EXPORT                     , MS_BODY_ASK
-#define MS_SHAPE_SYNC                       , MS_BODY_WATCH
-#define MS_SHAPE_STREAM_WAIT                , MS_BODY_WATCH
-#define MS_SHAPE_CAPTURE                    , MS_BODY_WATCH
-#define MS_SHAPE_STREAM_CREATE              , MS_BODY_WATCH
-#define MS_SHAPE_STREAM_END                 , MS_BODY_WATCH
-#define MS_SHAPE_GRAPH                      , MS_BODY_WATCH
-#define MS_SHAPE_GRAPH_END                  , MS_BODY_WATCH
-#define MS_SHAPE_GRAPH_TRIM                 , MS_BODY_WATCH
-#define MS_SHAPE_GREEN                      , MS_BODY_WATCH
-#define MS_SHAPE_PEER                       , MS_BODY_WATCH
-#define MS_SHAPE_PIN                        , MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL                    , MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_END                , MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_CURRENT            , MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_GET                , MS_BODY_ASK
-#define MS_SHAPE_MEMPOOL_SET                , MS_BODY_WATCH
-#define MS_SHAPE_MEMPOOL_TRIM               , MS_BODY_WATCH
-#define MS_SHAPE_LISTEN                     , MS_BODY_LISTEN
-#define MS_SHAPE_PHASE_MARK                 , MS_BODY_TELL
-#define MS_SHAPE_PHASE_PUSH                 , MS_BODY_TELL
-#define MS_SHAPE_PHASE_POP                  , MS_BODY_TELL
-#define MS_SHAPE_PHASE_BEGIN                , MS_BODY_TELL_ANSWER
-#define MS_SHAPE_PHASE_END                  , MS_BODY_TELL
-#define MS_SHAPE_USE                        , MS_BODY_USE
-#define MS_SHAPE_STATUS                     , MS_BODY_STATUS
-#define MS_SHAPE_LAUNCH                     , MS_BODY_LAUNCH
+/* The shape that a class gives its rows (classes.def). */
+#include "hooks/table/classes.def"
+#define MS_SHAPE(cls) MS_SHAPE_##cls
 
 /* Who is asked before the vendor, and before there is a frame. A row that is followed asks nobody, nor does
  * one whose class answers in its frame. */
@@ -402,10 +359,12 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* Behind an exported symbol that was no hit: a function of its own, and who called is asked for once more, so
  * that a hit keeps neither in a register. What has no frame is a part of the exported function. */
-#define MS_REACHED_BY_STATUS , MS_INLINE
-#define MS_REACHED_BY_LAUNCH , MS_INLINE
+#define MS_REACHED_CHOSEN(...)                MS_REACHED_SECOND(__VA_ARGS__)
+#define MS_REACHED_SECOND(first, second, ...) second
+#define MS_REACHED_BY_STATUS                  , MS_INLINE
+#define MS_REACHED_BY_LAUNCH                  , MS_INLINE
 #define MS_REACHED(result, fn, cls, params, forwarded)                                                       \
-    static MS_SHAPE_CHOSEN(MS_REACHED_BY_##cls, MS_NOINLINE, ) result reached_##fn params                    \
+    static MS_REACHED_CHOSEN(MS_REACHED_BY_##cls, MS_NOINLINE, ) result reached_##fn params                    \
     {                                                                                                        \
         const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                                \
                                                ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, ms_node_)          \

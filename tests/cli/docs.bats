@@ -65,6 +65,12 @@ complete_words() {
     done
 }
 
+@test "the contract knows every variable" {
+    for name in $(sed -n 's/^MS_OPTION([A-Z_]*, "\([A-Z_]*\)".*/\1/p' "$top_srcdir/src/base/options/options.def"); do
+        grep -q "^| .*\bMEMSHIM_$name\b.* |" "$top_srcdir/docs/internals/contract.md"
+    done
+}
+
 @test "docs/internals/ledger-format.md names the version and the tables that the code has" {
     version=$(sed -n 's/^#define MS_STORE_VERSION  *\([0-9]*\)$/\1/p' "$top_srcdir/src/base/store/store.h")
     [ -n "$version" ]
