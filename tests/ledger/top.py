@@ -118,7 +118,7 @@ def by_sites(programs):
         return [line for line in screen() if what in line]
     wrong = []
     chosen = sorted(programs, key=lambda program: program.pid)[1]
-    subprocess.run([*TMUX, "new-session", "-d", "-x", "160", "-y", "12", MEMSHIM, "top", "--sort", "pid"], check=True, timeout=60)
+    subprocess.run([*TMUX, "new-session", "-d", "-x", "300", "-y", "12", MEMSHIM, "top", "--sort", "pid"], check=True, timeout=60)
     if not until(lambda: len(lines("steps %s" % TMP[:20])) >= 3):
         wrong.append(["rows", screen()])
     keys("Down")
