@@ -1,10 +1,10 @@
 /* serve_handles.h - physical memory by handle, recycled whole (pool/external/recycled.h): what a program
  * gives back it gets again.
  *
- * Floor 3. For vendors whose file can give a handle back (gpu.h, handle_free); the classes RECYCLED_* of classes.def.
- * A handle is recycled if it was asked for with properties that the row packs into `flags`, if it was
- * released as often as it was made known, and if it is neither mapped, nor was it ever exported, retained or
- * linked: whoever could still reach the memory would else reach the next owner's.
+ * Floor 3. For vendors whose file can give a handle back (gpu.h, handle_free); the classes RECYCLED_* of
+ * classes.def. A handle is recycled if it was asked for with properties that the row packs into `flags`, if
+ * it was released as often as it was made known, and if it is neither mapped, nor was it ever exported,
+ * retained or linked: whoever could still reach the memory would else reach the next owner's.
  *
  * No fence is needed. Work reaches the memory of a handle through a mapping alone, the program has ended each
  * with the vendor's own unmapping before the handle comes here, and work that comes too late finds no
