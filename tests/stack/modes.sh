@@ -47,8 +47,9 @@ done
 # A container's filter may refuse process_vm_readv; then it is asked of each page whether it can be read.
 name="a filter that refuses to read memory: the same stacks"
 filtered=$top_builddir/tests/ledger/filtered
-"$filtered" true
-if [ $? -eq 77 ]; then
+takes=77 # what emulates takes none, and the program is not built there
+[ -n "${TEST_EMULATED-}" ] || { "$filtered" true; takes=$?; }
+if [ "$takes" -eq 77 ]; then
     skip "$name" "${TEST_EMULATED:-the kernel} takes no filter of system calls"
 else
     REPORT=$TEST_TMP/plain.json shimmed "$program" >"$TEST_TMP/out" 2>&1
