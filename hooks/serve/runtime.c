@@ -142,6 +142,7 @@ bool ms_runtime_look(struct ms_thread *me, uint64_t stream, uint16_t row)
         ms_fast_look_ordered(me, stream);
     ms_ledger_call_counted(me->fast.counts, row, 0);
     leave(&scope, NULL);
+    ms_runtime_leave_fast(me);
     if (MS_UNLIKELY(waits))
         ms_serve_wait(&wait);
     return true;

@@ -69,13 +69,11 @@ static MS_INLINE bool ms_runtime_may_be_fast(enum ms_row row)
     return MS_LIKELY(ms_kept_site(row)->word == ms_slow_path_now());
 }
 
-/* Nothing of memshim's is going on in this thread, it has had something at hand, and for a call of a context
- * it has; and its cancellation is deferred. */
-static MS_INLINE bool ms_runtime_is_free(const struct ms_thread *me, enum ms_runtime_call which)
+/* Nothing of memshim's is going on in this thread, it has had something at hand, and its cancellation is
+ * deferred. What is at hand is looked at inside, as a signal handler's call may change that up to then. */
+static MS_INLINE bool ms_runtime_is_free(const struct ms_thread *me)
 {
-    return ms_runtime_may(me) &&
-           (which == MS_RUNTIME_CONTEXT ? MS_LIKELY(me->fast.of_context.heap != NULL)
-                                        : MS_LIKELY(me->cancel_place != NULL)) &&
+    return ms_runtime_may(me) && MS_LIKELY(me->cancel_place != NULL) &&
            MS_LIKELY(!(*me->cancel_place & atomic_load_explicit(&ms_cancel_bits, memory_order_relaxed)));
 }
 
@@ -101,7 +99,7 @@ static MS_INLINE bool ms_fast_NAME_ALLOC(unsigned row, const void *frame, const 
     struct ms_thread *me = &ms_thread;
 
     MS_KEEP(me);
-    if (MS_UNLIKELY(!out || !ms_runtime_is_free(me, args->runtime)))
+    if (MS_UNLIKELY(!out || !ms_runtime_is_free(me)))
         return false;
     ms_runtime_enter_fast(me);
     address = args->runtime == MS_RUNTIME_CONTEXT
@@ -118,8 +116,8 @@ static MS_INLINE bool ms_fast_NAME_ALLOC(unsigned row, const void *frame, const 
 }
 
 #define MS_RUNTIME_UNORDERED UINT64_MAX /* in the place of a stream */
-/** Behind a free on the fast path, which is counted here: looks at the pending list, or at the pool of what
- * the stream freed. May wait, as the vendor's free would. True. */
+/** Behind a free on the fast path, which is left and counted here: looks at the pending list, or at the pool
+ * of what the stream freed. May wait, as the vendor's free would. True. */
 bool ms_runtime_look(struct ms_thread *me, uint64_t stream, uint16_t row);
 static MS_INLINE bool ms_fast_NAME(unsigned row, const void *frame, const void *caller,
                                    const struct ms_args *args)
@@ -130,18 +128,19 @@ static MS_INLINE bool ms_fast_NAME(unsigned row, const void *frame, const void *
 
     (void)frame, (void)caller;
     MS_KEEP(me);
-    if (MS_UNLIKELY(!args->key || !ms_runtime_is_free(me, args->runtime)))
+    if (MS_UNLIKELY(!args->key || !ms_runtime_is_free(me)))
         return false;
     ms_runtime_enter_fast(me);
     freed = is_ordered ? ms_fast_free_ordered(me, ms_kept_site(row)->driver, args->key, args->stream)
                        : ms_fast_free(me, args->key);
+    if (MS_UNLIKELY(freed == MS_FAST_LOOK))
+        return ms_runtime_look(me, is_ordered ? args->stream : MS_RUNTIME_UNORDERED, (uint16_t)row);
     ms_runtime_leave_fast(me);
     if (MS_LIKELY(freed == MS_FAST_DONE)) {
         ms_ledger_call_counted(me->fast.counts, (uint16_t)row, 0);
         return true;
     }
-    return freed == MS_FAST_LOOK &&
-           ms_runtime_look(me, is_ordered ? args->stream : MS_RUNTIME_UNORDERED, (uint16_t)row);
+    return false;
 }
 
 /* --- the slow path, with what the pool has at hand ----------------------------------------------------- */

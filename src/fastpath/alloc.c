@@ -222,6 +222,8 @@ static MS_INLINE bool has_class(uint64_t bytes)
 uint64_t ms_fast_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
                        const void *caller, uint16_t api)
 {
+    if (MS_UNLIKELY(!me->fast.of_context.heap))
+        return 0;
     if (!has_class(bytes))
         return bytes ? alloc_of_extents(me, gpu, bytes, frame, caller, api) : 0;
     if (!may_take())

@@ -23,7 +23,8 @@ struct ms_fast_order {
 
 /** A request of device memory of the context that is current, as the driver says, by function `api`, which
  * was called so (ms_stack_capture): the address, with a record and a record id; or 0, and nothing has
- * happened. `me` is the calling thread, inside nothing of memshim's but this, which has something at hand. */
+ * happened. `me` is the calling thread, inside nothing of memshim's but this,
+ * with its guard closed (guard.h) and the places of its errno and its cancellation known. */
 uint64_t ms_fast_alloc(struct ms_thread *me, const struct ms_gpu *gpu, uint64_t bytes, const void *frame,
                        const void *caller, uint16_t api);
 /** As ms_fast_alloc, but in a context and from a stack that are known. */

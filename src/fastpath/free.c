@@ -191,7 +191,7 @@ static MS_NOINLINE enum ms_fast free_of_extents(struct ms_thread *me, uint64_t a
 enum ms_fast ms_fast_free(struct ms_thread *me, uint64_t address)
 {
     struct dying dying;
-    if (!dying_find(&dying, address))
+    if (MS_UNLIKELY(!me->fast.of_context.heap) || !dying_find(&dying, address))
         return MS_FAST_NONE;
     if (MS_UNLIKELY(dying.class_index >= MS_CLASSES))
         return free_of_extents(me, address);

@@ -19,6 +19,7 @@ static void streams_forget(const struct ms_thread *me)
 MS_NOINLINE void ms_fast_forget_all(struct ms_thread *me)
 {
     fast_forget(&me->fast);
+    me->fast.chosen = NULL;
     streams_forget(me);
 }
 

@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 40
+plan 48
 SIM_PATH=$TEST_SIM:$here
 export MEMSIM_DEVICES=2
 
@@ -58,6 +58,18 @@ said "streams: the driver is asked nothing" '^cuCtxGetCurrent [0-9]$'
 report "streams: and each pair is counted once" 'apis["cudaMallocAsync"]["calls"] == 180 and apis["cudaMallocAsync"]["served"] == 180 and apis["cudaMallocFromPoolAsync"]["calls"] == 180 and apis["cudaFreeAsync"]["calls"] == 360 and live == 0'
 shimmed MEMSIM_COUNT=1 MEMSHIM_FREE=strict "$here/direct_stream" count >"$TEST_TMP/shimmed" 2>&1
 said "streams: under strict the runtime is asked each time" '^cuCtxGetCurrent [1-9][0-9][0-9]$'
+
+# A handler's calls at each instruction of a call; a sanitizer's code is too long for that.
+for call in malloc free async freeasync; do
+    for handler in stream both; do
+        if [ -n "${TEST_SANITIZE-}" ] || [ "$(uname -m)" != x86_64 ]; then
+            skip "a signal at each instruction of $call, $handler" "x86-64 without a sanitizer alone"
+        else
+            shimmed "$here/stepped" $call $handler >"$TEST_TMP/shimmed" 2>&1
+            said "a signal at each instruction of $call, $handler" ": many points, 0 failed$"
+        fi
+    done
+done
 
 # Whoever stands between hears of every call.
 for order in "$preload:$here/libchain.so" "${sanitizer:+$sanitizer:}$here/libchain.so:$TEST_LIB"; do

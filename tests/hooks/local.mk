@@ -20,7 +20,8 @@ check_PROGRAMS += tests/hooks/probe tests/hooks/lookups_user tests/hooks/last_er
 tests_hooks_last_error_LDADD = libcudart.so.13
 
 # What is answered in the runtime's own hook, on either runtime.
-check_PROGRAMS += tests/hooks/direct tests/hooks/direct12 tests/hooks/direct_stream
+check_PROGRAMS += tests/hooks/direct tests/hooks/direct12 tests/hooks/direct_stream tests/hooks/stepped
+tests_hooks_stepped_LDADD = libcudart.so.13
 tests_hooks_direct_stream_LDADD = libcudart.so.13 libcuda.so.1
 tests_hooks_direct_LDADD = libcudart.so.13 libcuda.so.1
 tests_hooks_direct12_SOURCES = tests/hooks/direct.c

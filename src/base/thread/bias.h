@@ -116,12 +116,12 @@ static inline void ms_bias_leave_both(struct ms_bias_thread *me)
 }
 /** From now on it takes these two, of which it was told before that both are its own. Whoever takes one of
  * them away looks behind the fence that he has put into this thread: he sees which two are meant, or this
- * thread sees `lost`. */
+ * thread sees `lost`; and who sees the new ones sees what was done under those before. */
 static inline void ms_bias_choose_both(struct ms_bias_thread *me, struct ms_bias *tcache,
                                        struct ms_bias *shard)
 {
-    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_relaxed);
-    atomic_store_explicit(&me->pair[MS_BIAS_SHARD], shard, memory_order_relaxed);
+    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_release);
+    atomic_store_explicit(&me->pair[MS_BIAS_SHARD], shard, memory_order_release);
 }
 static inline bool ms_bias_enter_both(struct ms_bias_thread *me)
 {
