@@ -92,10 +92,23 @@ MS_NOINLINE void ms_fast_stream_choose_another(struct ms_thread *me, const struc
     fast->chosen = &of->at;
 }
 
+/* True if it is at hand as it stands: of a stream whose handle means one in every context. */
+static bool is_known(const struct ms_thread *me, struct ms_fast_order order, uint64_t changes)
+{
+    if (!me->own->streams || order.stream <= MS_STREAM_PER_THREAD)
+        return false;
+    const struct ms_fast_stream *of = ms_fast_stream_at(me, order.stream);
+    return of->at.heap && of->stream == order.stream && of->pool == order.pool && of->changes == changes;
+}
+
 void ms_fast_learn_ordered(struct ms_thread *me, const struct ms_gpu *gpu, struct ms_fast_order order)
 {
     /* Before all else is found, so that what changes meanwhile is noticed. */
     uint64_t changes = atomic_load_explicit(&ms_stream_changes, memory_order_acquire), context = 0;
+    if (is_known(me, order, changes)) { /* the magazine had none, or the clock was too old */
+        ms_ledger_clock(&me->fast.clock);
+        return;
+    }
     struct ms_stream *stream = ms_stream_of(gpu, order.stream);
     struct ms_stream_arena *arena = stream ? ms_stream_arena_of(stream, order.pool) : NULL;
     const struct ms_own *own = arena ? ms_own_with_streams() : NULL;

@@ -186,7 +186,7 @@ static unsigned long long used_of(cudaMemPool_t pool)
     return used;
 }
 
-/* Where a request goes to when another pool is the current one, or another stream has the handle. */
+/* A request goes to the pool that is the current one by now, and to the stream that has the handle by now. */
 static void changes(void)
 {
     cudaMemPool_t first = NULL;

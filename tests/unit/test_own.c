@@ -24,7 +24,7 @@ static bool are_zeros(const void *place, size_t bytes)
     return true;
 }
 
-/* What is behind a pointer passes on with the record. */
+/* The table of streams is zeroed as the record is, since the next thread gets both. */
 static bool is_zeroed(const struct ms_own *own)
 {
     return are_zeros(own, offsetof(struct ms_own, streams)) &&
