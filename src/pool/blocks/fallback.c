@@ -376,9 +376,9 @@ static struct ms_slot *out_of_memory(struct fallback *c, const struct ladder *la
 
 struct ms_slot *ms_fallback_at_hand(struct ms_heap *heap, const struct ms_request *request)
 {
-    if (heap->arena || !atomic_load_explicit(&heap->preallocated, memory_order_relaxed))
-        return NULL;
-    return free_for(heap, request);
+    if (heap->arena)
+        return ms_fallback_from_heap(heap, request);
+    return atomic_load_explicit(&heap->preallocated, memory_order_relaxed) ? free_for(heap, request) : NULL;
 }
 
 struct ms_slot *ms_fallback_alloc(struct ms_heap *heap, const struct ms_request *request, int *status_p)
