@@ -42,7 +42,7 @@ struct task {
     uint32_t waits_value;
     uint64_t until; /* by the clock; 0: it does not wait */
     uint32_t steps, asked;
-    unsigned priority;
+    int priority;
     bool ended;
 };
 
@@ -58,6 +58,7 @@ static struct engine {
     int count, current;
     struct task *running; /* tasks[current] */
     unsigned waiting;     /* tasks that wait, a bit each */
+    int waits;            /* how often anybody did */
     bool settled;         /* by priorities: nothing has changed since the one that runs was chosen */
     uint64_t clock, random;
     uint64_t waited; /* of the clock: since nobody could go on */
@@ -266,7 +267,7 @@ static int choose_by_priority(const int *ready, unsigned count)
     int best = ready[0];
     for (unsigned i = 0; i < engine->schedule.changes && engine->running; i++) {
         if (engine->changes_at[i] == engine->outcome->steps)
-            engine->running->priority = engine->schedule.changes - i;
+            engine->running->priority = (int)(engine->schedule.changes - i);
     }
     for (unsigned i = 1; i < count; i++) {
         if (engine->tasks[ready[i]].priority > engine->tasks[best].priority)
@@ -447,7 +448,8 @@ void engine_point(const void *pc)
         swap(choose(false));
 }
 
-/* Who waits goes behind all others that have a priority. */
+/* Who waits goes behind all others, those too that waited before: two who wait again and again for a third
+ * would keep it from its turn. */
 void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *pc)
 {
     if (engine_current() < 0)
@@ -457,7 +459,7 @@ void engine_wait(const void *address, uint32_t value, uint64_t ns, const void *p
     order_world();
     order_time(true);
     engine->waiting |= 1u << engine->current;
-    task->priority = 0;
+    task->priority = -++engine->waits;
     task->waits = address;
     task->waits_value = value;
     task->until = engine->clock + (ns ? ns : 1);
@@ -484,7 +486,7 @@ void engine_task(void (*function)(void *), void *argument)
     task->argument = argument;
     task->until = task->steps = task->asked = 0;
     task->ended = false;
-    task->priority = TASKS + (unsigned)(engine_random() % 4096);
+    task->priority = TASKS + (int)(engine_random() % 4096);
     memcpy(task->at, task->bottom, sizeof task->at);
     memcpy(task->tls, freeze_first_tls(), engine->tls.bytes);
 }
@@ -562,6 +564,7 @@ void engine_run(const struct schedule *schedule, void (*start)(void), void (*che
     engine->dice = 0;
     engine->count = 0;
     engine->waiting = 0;
+    engine->waits = 0;
     engine->settled = false;
     engine->planned = 0;
     index_plan();

@@ -1,4 +1,6 @@
 /* programs_locks.c - the locks of src/base: one at a time inside, and everybody comes in. */
+#include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/thread/bias.h"
@@ -6,10 +8,11 @@
 #include "engine.h"
 #include "programs.h"
 
-enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */, PAIRS = 64 };
+enum { TIMES = 3, STREAK = 40 /* longer than it takes to own a lock */, PAIRS = 64, TURNS = 2 };
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_TCACHE);
 static struct ms_bias bias, shard, second;
+static _Atomic int turns;
 static int inside, total, inside_shard, total_shard, inside_second, total_second;
 
 static void nothing(void)
@@ -316,6 +319,30 @@ static void check_bias(void)
         engine_fail("%d of %d came in", total, 2 * STREAK + TIMES);
 }
 
+/* Two who stand before the third in every list, and let others go on until it has been here twice. */
+static void yield_for(void *arg)
+{
+    (void)arg;
+    while (atomic_load_explicit(&turns, memory_order_acquire) < TURNS)
+        sched_yield();
+}
+
+static void yield_between(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < TURNS; i++) {
+        sched_yield();
+        atomic_fetch_add_explicit(&turns, 1, memory_order_release);
+    }
+}
+
+static void start_yielders(void)
+{
+    engine_task(yield_for, NULL);
+    engine_task(yield_for, NULL);
+    engine_task(yield_between, NULL);
+}
+
 const struct program locks_programs[] = {
     {"lock", "two take a lock, a third for a millisecond at most", nothing, start_lock, check_lock, false},
     {"lock-once", "two take a lock, once each", nothing, start_lock_once, check_lock_once, false},
@@ -328,5 +355,7 @@ const struct program locks_programs[] = {
      start_pair_asked, nothing, false},
     {"bias-two-pairs", "one takes one of two pairs that it owns, in turn; others take a lock of each away",
      prepare_pair, start_two_pairs, check_two_pairs, false},
+    {"yielders", "two let others go on until a third, which does too, has got through", nothing,
+     start_yielders, nothing, false},
     {NULL, NULL, NULL, NULL, NULL, false},
 };
