@@ -23,9 +23,17 @@ load "$top_srcdir/tests/cli/helpers"
     [[ $out == *", still running: figures so far"*"Leak  none; "*" not freed so far"* ]]
     try snapshot "$pid"
     [ -s "memshim.$pid.snapshot.json" ]
-    try snapshot "$pid"
+    for number in 2 3; do
+        try snapshot "$pid"
+        [ "$status" -eq 0 ]
+        [[ $err == *"memshim summary memshim.$pid.snapshot-$number.json"* ]]
+    done
+    try snapshot -f "$pid"
+    [[ $err == *"memshim summary memshim.$pid.snapshot.json"* ]]
+    [ ! -e "memshim.$pid.snapshot-4.json" ]
+    try snapshot -o one.json "$pid"
     refused 2 "exists" "-f"
-    try diff one.json "memshim.$pid.snapshot.json"
+    try diff one.json "memshim.$pid.snapshot-3.json"
     grep -qx 'nothing changed' out.txt
     # Another user's, a link and a pipe under the process's name are nobody's; the process's own is taken all the same.
     ln -s memshim-"$pid"-*.ledger "memshim-$pid-1.ledger"
@@ -48,6 +56,27 @@ load "$top_srcdir/tests/cli/helpers"
     try snapshot -o two.json "$pid"
     refused 2 "has ended" "memshim recover"
     [ ! -e two.json ]
+}
+
+@test "snapshots of threads that allocate and free without pause are reports whose figures agree" {
+    need_plain "alloc"
+    export MEMSHIM_DIR=$TEST_TMP
+    MEMSHIM_REPORT=end.json LD_PRELOAD=$TEST_LIB:$TEST_SIM/libcudart.so.13 LD_LIBRARY_PATH=$TEST_SIM "$top_builddir/tests/bench/alloc/alloc" runtime pool hit 4 60000 &
+    pid=$!
+    until try snapshot -f -o live.json "$pid" && [ "$status" -eq 0 ] && [ "$(json live.json 'len(r["devices"]) == 1 and r["devices"][0]["allocated_count"] > 1000')" = True ]; do
+        sleep 0.02
+    done
+    for number in 1 2 3 4 5; do
+        try snapshot "$pid"
+        [ "$status" -eq 0 ]
+    done
+    kill -9 "$pid"
+    wait "$pid" || true
+    for report in memshim."$pid".snapshot*.json; do
+        try validate "$report"
+        [ "$status" -eq 0 ]
+    done
+    [ "$(printf '%s\n' memshim."$pid".snapshot*.json | wc -l)" -eq 5 ]
 }
 
 @test "what is no process, or has no ledger, is refused in one line" {

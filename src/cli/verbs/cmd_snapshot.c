@@ -33,6 +33,14 @@ static void snapshot_note(void *arg, const char *path)
         options->path = strdup(path);
 }
 
+/* One process is looked at again and again, to compare what came out: the name is one that is not there. */
+static void name_snapshot(char *name, size_t size, long pid, bool force)
+{
+    snprintf(name, size, "memshim.%ld.snapshot.json", pid);
+    for (unsigned number = 2; !force && access(name, F_OK) == 0; number++)
+        snprintf(name, size, "memshim.%ld.snapshot-%u.json", pid, number);
+}
+
 static int snapshot_write_report(const struct snapshot_options *options, const struct ms_cli_ledger *ledger,
                                  long pid)
 {
@@ -41,8 +49,10 @@ static int snapshot_write_report(const struct snapshot_options *options, const s
     FILE *out;
     int status;
 
-    snprintf(usual, sizeof(usual), "memshim.%ld.snapshot.json", pid);
-    output = output ? output : usual;
+    if (!output) {
+        name_snapshot(usual, sizeof(usual), pid, options->printing.force);
+        output = usual;
+    }
     out = ms_cli_open_output(output, options->printing.force);
     status = out ? ms_ledgers_write(ledger, out, output) : MS_EXIT_USAGE;
     if (status == MS_EXIT_OK && strcmp(output, "-") != 0)
