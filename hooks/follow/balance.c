@@ -83,7 +83,7 @@ bool ms_balance_of(int device, struct ms_balance *balance_p)
     if (is_serving()) {
         charged = ms_pool_charged(device);
         ms_pool_figures(device, &figures);
-        balance_p->parts = ms_serve_parts(&figures.parts);
+        balance_p->parts = figures.parts;
         balance_p->parts.cached += ms_recycled_bytes(device);
     }
     balance_p->followed_bytes = ms_ledger_followed(device);

@@ -110,10 +110,6 @@ static inline void ms_serve_see_to_rest(void)
 /** As ms_serve_context, but without asking the driver: false for a context that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);
 
-/* serve_policy.c: the pool's parts as the record has them */
-struct ms_pool_parts;
-struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts);
-
 /* serve_oom.c */
 
 /** A request that was refused: `bytes`, 0 where only the vendor knows how many, in the order of `stream`, or

@@ -13,10 +13,10 @@
 #include "hooks/serve/serve.h"
 #include "pool/stream/driver_frees.h"
 
-enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf, TIER_SINGLE = 2 };
+enum { ALLOC_BYTE = 0xa5, FREE_BYTE = 0xdf };
 
 struct device {
-    struct ms_pool_record record;
+    struct ms_pool_figures record;
     uint64_t total_bytes; /* of the device, for shares of it */
     bool asked;           /* set once the device was asked, whatever it says */
 };
@@ -49,7 +49,7 @@ static struct ms_segment_record serve_handles_segment_of(const struct ms_recycle
     return (struct ms_segment_record){.address = whole->place,
                                       .bytes = whole->key.bytes,
                                       .device = (int16_t)whole->key.device,
-                                      .tier = TIER_SINGLE};
+                                      .tier = MS_TIER_DEDICATED};
 }
 
 enum change { TAKEN, PUT, UNPUT, EVICTED, MISSED };
@@ -58,7 +58,7 @@ static void serve_handles_count(int device, enum change change, uint64_t bytes)
 {
     ms_lock(&lock);
     struct device *d = &devices[device];
-    struct ms_pool_record *r = &d->record;
+    struct ms_pool_figures *r = &d->record;
     switch (change) {
     case PUT:
         r->served_frees++;
@@ -71,7 +71,7 @@ static void serve_handles_count(int device, enum change change, uint64_t bytes)
         break;
     case TAKEN:
         r->served_allocs++;
-        r->tier_hits[TIER_SINGLE]++;
+        r->hits[MS_TIER_DEDICATED]++;
         r->reserved_bytes -= bytes;
         break;
     case EVICTED:
@@ -362,7 +362,7 @@ void ms_recycled_tell_figures(void)
     memset(waiting, 0, MS_DEVICES_MAX * sizeof(*waiting));
     ms_recycled_each(add_waiting, waiting);
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        struct ms_pool_record record = devices[i].record;
+        struct ms_pool_figures record = devices[i].record;
         if (!record.served_frees && !record.misses && !waiting[i].bytes)
             continue;
         record.reserved_bytes = record.parts.cached = waiting[i].bytes;
@@ -379,10 +379,11 @@ void ms_recycled_tell_figures(void)
 static void tell_piece(void *arg, const struct ms_recycled *whole)
 {
     const struct ms_segment_record segment = serve_handles_segment_of(whole);
-    const struct ms_piece_record piece = {.bytes = whole->key.bytes, .state = MS_PIECE_FREE};
+    const struct ms_piece_record piece = {
+        .segment = &segment, .bytes = whole->key.bytes, .state = MS_PIECE_FREE};
 
     (void)arg;
-    ms_ledger_tell_piece(&segment, &piece);
+    ms_ledger_tell_piece(&piece);
 }
 
 void ms_recycled_tell_pieces(void)

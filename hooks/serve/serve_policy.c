@@ -61,94 +61,13 @@ static struct ms_pool_policy policy = {.size_of = serve_policy_size_of};
 
 /* --- what the pool tells --- */
 
-struct ms_parts ms_serve_parts(const struct ms_pool_parts *parts)
+static void tell_figures(int device, const struct ms_pool_figures *figures)
 {
-    return (struct ms_parts){.requested = parts->requested,
-                             .rounding = parts->rounding,
-                             .pending = parts->pending,
-                             .cached = parts->cached,
-                             .stranded = parts->stranded,
-                             .pinned = parts->pinned};
-}
-
-static struct ms_pool_record record_of(const struct ms_pool_figures *f)
-{
-    return (struct ms_pool_record){
-        .reserved_bytes = f->reserved_bytes,
-        .peak_reserved_bytes = f->peak_reserved_bytes,
-        .parts = ms_serve_parts(&f->parts),
-        .peak_parts = ms_serve_parts(&f->peak_parts),
-        .tier_hits = {f->hits[MS_TIER_SLAB], f->hits[MS_TIER_EXTENT], f->hits[MS_TIER_DEDICATED]},
-        .misses = f->misses,
-        .limbo_waits = f->limbo_waits,
-        .trims = f->trims,
-        .vendor_allocs = f->vendor_allocs,
-        .vendor_frees = f->vendor_frees,
-        .vendor_ns = f->vendor_ns,
-        .fences = f->fences,
-        .served_allocs = f->served_allocs,
-        .served_frees = f->served_frees,
-        .largest_free_bytes = f->largest_free_bytes};
-}
-
-static void tell_figures(int device, const struct ms_pool_figures *f)
-{
-    const struct ms_pool_record record = record_of(f);
-
-    ms_ledger_pool(device, &record);
+    ms_ledger_pool(device, figures);
     ms_balance_grew(device);
 }
 
-static struct ms_stream_arena_record flow_of(const struct ms_stream_figures *f)
-{
-    return (struct ms_stream_arena_record){.pool = f->pool,
-                                           .stream = f->stream,
-                                           .reserved_bytes = f->figures.reserved_bytes,
-                                           .live_bytes = f->figures.parts.requested,
-                                           .limbo_bytes = f->away_bytes,
-                                           .largest_free_bytes = f->figures.largest_free_bytes,
-                                           .hits = {f->figures.hits[MS_TIER_SLAB],
-                                                    f->figures.hits[MS_TIER_EXTENT],
-                                                    f->figures.hits[MS_TIER_DEDICATED]},
-                                           .misses = f->figures.misses,
-                                           .limbo_waits = f->figures.limbo_waits,
-                                           .trims = f->figures.trims,
-                                           .crossed = f->crossed,
-                                           .stolen = f->stolen,
-                                           .waited = f->waited,
-                                           .hoarded_bytes = f->hoarded_bytes,
-                                           .device = (int16_t)f->device,
-                                           .by_program = f->by_program,
-                                           .ended = f->ended,
-                                           .former = f->former};
-}
-
-static void tell_flow(uint32_t i, const struct ms_stream_figures *f)
-{
-    const struct ms_stream_arena_record record = flow_of(f);
-
-    ms_ledger_stream_arena(i, &record);
-}
-
-static struct ms_segment_record serve_policy_segment_of(const struct ms_pool_segment *segment)
-{
-    return (struct ms_segment_record){.address = segment->address,
-                                      .bytes = segment->bytes,
-                                      .context = segment->context,
-                                      .device = (int16_t)segment->device,
-                                      .tier = (uint8_t)segment->tier,
-                                      .pinned = segment->pinned,
-                                      .vmm = segment->vmm};
-}
-
-static void segment_added(const struct ms_pool_segment *segment)
-{
-    const struct ms_segment_record record = serve_policy_segment_of(segment);
-
-    ms_ledger_segment_added(&record);
-}
-
-static void segment_removed(const struct ms_pool_segment *segment)
+static void segment_removed(const struct ms_segment_record *segment)
 {
     ms_ledger_segment_removed(segment->address);
 }
@@ -163,7 +82,7 @@ static void warn(const char *line)
     ms_diagnostic(MS_LOG_WARN, "pool", "%s", line);
 }
 
-static const struct ms_pool_observer observer = {.segment_added = segment_added,
+static const struct ms_pool_observer observer = {.segment_added = ms_ledger_segment_added,
                                                  .segment_removed = segment_removed,
                                                  .figures = tell_figures,
                                                  .note = serve_policy_note,
@@ -189,13 +108,6 @@ static void go(void)
     ms_recycled_go();
 }
 
-static void tell_flow_now(uint32_t i, const struct ms_stream_figures *f)
-{
-    const struct ms_stream_arena_record record = flow_of(f);
-
-    ms_ledger_tell_stream_arena(i, &record);
-}
-
 static void tell_all_figures(void)
 {
     struct ms_pool_figures figures;
@@ -204,30 +116,17 @@ static void tell_all_figures(void)
         if (!ms_ledger_device_known(device))
             continue;
         ms_pool_figures(device, &figures);
-        if (figures.vendor_allocs || figures.served_allocs) {
-            const struct ms_pool_record record = record_of(&figures);
-            ms_ledger_tell_pool(device, &record);
-        }
+        if (figures.vendor_allocs || figures.served_allocs)
+            ms_ledger_tell_pool(device, &figures);
     }
-    ms_stream_each(tell_flow_now);
+    ms_stream_each(ms_ledger_tell_stream_arena);
     ms_recycled_tell_figures();
 }
 
-static void tell_piece(void *arg, const struct ms_pool_piece *piece)
+static void tell_piece(void *arg, const struct ms_piece_record *piece)
 {
-    static const uint8_t states[] = {[MS_STATE_LIVE] = MS_PIECE_LIVE,
-                                     [MS_STATE_PENDING] = MS_PIECE_PENDING,
-                                     [MS_STATE_FREE] = MS_PIECE_FREE,
-                                     [MS_STATE_PINNED] = MS_PIECE_PINNED};
-    const struct ms_segment_record segment = serve_policy_segment_of(piece->segment);
-    const struct ms_piece_record record = {.offset = piece->offset,
-                                           .bytes = piece->bytes,
-                                           .requested = piece->requested,
-                                           .record_id = piece->record_id,
-                                           .state = states[piece->state]};
-
     (void)arg;
-    ms_ledger_tell_piece(&segment, &record);
+    ms_ledger_tell_piece(piece);
 }
 
 static void tell_all_pieces(void)
@@ -370,7 +269,7 @@ void ms_serve_refresh(void)
         if (figures.vendor_allocs)
             tell_figures(device, &figures);
     }
-    ms_stream_each(tell_flow);
+    ms_stream_each(ms_ledger_stream_arena);
 }
 
 void ms_serve_finish(void)

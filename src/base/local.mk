@@ -5,7 +5,8 @@ BASE_SOURCES = src/base/compiler.h src/base/coverage.h src/base/at_fork.h src/ba
 	src/base/thread/thread_own.c src/base/lock.h src/base/lock.c src/base/thread/bias.h \
 	src/base/thread/bias.c src/base/clock.h src/base/clock.c src/base/thread/cancel.h \
 	src/base/thread/cancel.c src/base/log.h src/base/log.c src/base/arena.h src/base/arena.c \
-	src/base/store/tables.def src/base/store/store.h src/base/store/store.c src/base/options/options.h \
+	src/base/store/tables.def src/base/store/figures.def src/base/store/figures.h \
+	src/base/store/figures.c src/base/store/store.h src/base/store/store.c src/base/options/options.h \
 	src/base/options/options.def src/base/options/options.c src/base/options/options_value.h \
 	src/base/options/options_value.c src/base/size.h src/base/size.c src/base/libc.h src/base/libc.c \
 	src/base/files.h src/base/files.c src/base/run_list.h src/base/run_list.c \

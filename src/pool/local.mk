@@ -19,6 +19,6 @@ POOL_SOURCES += src/pool/clock/captures.h src/pool/clock/captures.c src/pool/clo
 POOL_SOURCES += src/pool/source/source.h src/pool/external/recycled.h src/pool/external/recycled.c
 POOL_SOURCES += src/pool/fence/wait.h src/pool/fence/wait.c src/pool/api/pitch.c
 POOL_SOURCES += src/pool/space/extents.h src/pool/space/extent.c src/pool/space/slab.c \
-	src/pool/space/dedicated.c src/pool/space/tier.h src/pool/space/address_cache.h \
+	src/pool/space/dedicated.c src/pool/space/address_cache.h \
 	src/pool/space/address_cache.c src/pool/space/tables.h src/pool/space/tables.c
 POOL_SOURCES += src/pool/cache/batch.h src/pool/cache/batch.c src/pool/cache/tcache.h src/pool/cache/tcache.c

@@ -81,3 +81,15 @@ complete_words() {
         grep -qE "^\| .*\`$table\`.* \|.* \|.* \|\$" "$top_srcdir/docs/internals/ledger-format.md"
     done
 }
+
+@test "the tables of figures in docs/user/report.md are those of figures.def, whose keys the schema and the contract have" {
+    for of in POOL STREAM; do
+        "$top_srcdir/scripts/generate" figures $of >figures.txt
+        [ "$(wc -l <figures.txt)" -gt 8 ]
+        sed -n "/^<!-- figures: $of -->\$/,/^<!-- -->\$/{//!p}" "$top_srcdir/docs/user/report.md" | diff figures.txt -
+        for key in $(sed -n 's/^| `\([a-z_]*\)`.*/\1/p' figures.txt); do
+            sed -n '/"pools": {/,/"apis": {/p' "$top_srcdir/src/report/report.schema.json" | grep -F "\"$key\": {" >/dev/null
+            grep -q "pools\[\].*\b$key\b" "$top_srcdir/docs/internals/contract.md"
+        done
+    done
+}

@@ -196,7 +196,7 @@ static void record_stacks(void)
 /* A stream of a pool, and what is left of other pools. */
 static void record_flows(void)
 {
-    struct ms_stream_arena_record flow = {
+    struct ms_stream_figures flow = {
         .pool = 1, .stream = 2, .hits = {3, 4, 5}, .misses = 6, .limbo_waits = 7, .waited = 8};
 
     ms_ledger_stream_arena(0, &flow);
@@ -208,7 +208,7 @@ static void record_flows(void)
 /* Segments of the pool's on two devices, one that is gone, and blocks that were served from them. */
 static void record_pool(void)
 {
-    struct ms_pool_record pool = {
+    struct ms_pool_figures pool = {
         .reserved_bytes = 6 << 20, .peak_reserved_bytes = 8 << 20, .misses = 3, .served_allocs = 9};
 
     pool.parts = (struct ms_parts){.requested = 1 << 20, .pending = 1 << 20, .stranded = 4 << 20};
@@ -218,7 +218,7 @@ static void record_pool(void)
                                                             .bytes = 2 << 20,
                                                             .context = 1,
                                                             .device = (int16_t)(i % 2),
-                                                            .tier = (uint8_t)(i % MS_TIERS),
+                                                            .tier = (uint8_t)(i % MS_TIER_COUNT),
                                                             .pinned = i == 2,
                                                             .vmm = i == 3});
     ms_ledger_segment_removed((uint64_t)5 << 32);

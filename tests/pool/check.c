@@ -285,7 +285,7 @@ static const char *check_parts(int device)
 {
     struct ms_pool_figures f;
     ms_pool_figures(device, &f);
-    const struct ms_pool_parts *p = &f.parts;
+    const struct ms_parts *p = &f.parts;
     MUST(p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned == f.reserved_bytes,
          "the parts do not add up to what is reserved");
     p = &f.peak_parts;

@@ -488,13 +488,13 @@ static QUIET uint64_t size_of(char option, uint64_t total_bytes)
     }
 }
 
-static void segment_added(const struct ms_pool_segment *segment)
+static void segment_added(const struct ms_segment_record *segment)
 {
     (void)segment;
     __atomic_add_fetch(&fake_segments, 1, __ATOMIC_RELAXED);
 }
 
-static void segment_removed(const struct ms_pool_segment *segment)
+static void segment_removed(const struct ms_segment_record *segment)
 {
     (void)segment;
     __atomic_sub_fetch(&fake_segments, 1, __ATOMIC_RELAXED);

@@ -555,13 +555,13 @@ static uint64_t size_of(char option, uint64_t total_bytes)
                                           : 0;
 }
 
-static void added(const struct ms_pool_segment *segment)
+static void added(const struct ms_segment_record *segment)
 {
     (void)segment;
     model_segments++;
 }
 
-static void removed(const struct ms_pool_segment *segment)
+static void removed(const struct ms_segment_record *segment)
 {
     void (*on_leaving)(void) = model.on_leaving;
 

@@ -113,7 +113,7 @@ struct seen {
     bool gaps;
 };
 
-static void see(void *arg, const struct ms_pool_piece *piece)
+static void see(void *arg, const struct ms_piece_record *piece)
 {
     struct seen *seen = arg;
     if (piece->segment->address != seen->address) {
@@ -123,9 +123,9 @@ static void see(void *arg, const struct ms_pool_piece *piece)
         seen->end = piece->segment->bytes;
     }
     seen->end -= piece->bytes; /* what is left of the segment */
-    seen->live += piece->state == MS_STATE_LIVE ? piece->requested : 0;
-    seen->pending += piece->state == MS_STATE_PENDING ? piece->bytes : 0;
-    seen->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
+    seen->live += piece->state == MS_PIECE_LIVE ? piece->requested : 0;
+    seen->pending += piece->state == MS_PIECE_PENDING ? piece->bytes : 0;
+    seen->pinned += piece->state == MS_PIECE_PINNED ? piece->bytes : 0;
 }
 
 /* Out of the pending list, and not yet the program's: its thread may be anywhere between two locks. */
@@ -176,7 +176,7 @@ static void *stopper(void *arg)
         ms_pool_figures(0, &f);
         ms_pool_walk(see, &seen);
         ms_pool_figures(0, &again);
-        const struct ms_pool_parts *p = &f.parts;
+        const struct ms_parts *p = &f.parts;
         uint64_t sum = p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned;
         bool same = f.reserved_bytes == again.reserved_bytes && f.served_allocs == again.served_allocs &&
                     p->pending == again.parts.pending;

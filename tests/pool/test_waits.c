@@ -52,7 +52,7 @@ static struct ms_stream_figures sum;
 static void add(uint32_t i, const struct ms_stream_figures *f)
 {
     (void)i;
-    sum.stolen += f->stolen;
+    sum.borrowed += f->borrowed;
     sum.waited += f->waited;
 }
 static const struct ms_stream_figures *figures(void)
@@ -73,7 +73,7 @@ static void test_behind(void)
        "what a stream has freed and still uses is another's, when there is nothing else");
     is_u64(model_waits_for(b, a), freed, "which waits for the free, and for nothing that came after it");
     is_u64(model.waits, 1, "once");
-    ok(figures()->waited == 1 && figures()->stolen == 0, "and it is counted");
+    ok(figures()->waited == 1 && figures()->borrowed == 0, "and it is counted");
     sound("behind");
 }
 

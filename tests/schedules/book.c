@@ -346,10 +346,10 @@ void book_segment(unsigned i, bool comes)
 
 void book_pool(uint64_t reserved_bytes)
 {
-    struct ms_pool_record record = {.reserved_bytes = reserved_bytes,
-                                    .peak_reserved_bytes = 64 << 20,
-                                    .parts = {.cached = reserved_bytes},
-                                    .peak_parts = {.cached = 64 << 20}};
+    struct ms_pool_figures record = {.reserved_bytes = reserved_bytes,
+                                     .peak_reserved_bytes = 64 << 20,
+                                     .parts = {.cached = reserved_bytes},
+                                     .peak_parts = {.cached = 64 << 20}};
     begin(&book.pool_told, 1);
     record.served_allocs = book.pool_told.most;
     ms_ledger_pool(0, &record);
@@ -358,7 +358,7 @@ void book_pool(uint64_t reserved_bytes)
 
 void book_flow(unsigned i, uint64_t live_bytes)
 {
-    struct ms_stream_arena_record record = {.pool = i + 1, .stream = i, .live_bytes = live_bytes};
+    struct ms_stream_figures record = {.pool = i + 1, .stream = i, .live_bytes = live_bytes};
     begin(&book.arenas[i], 1);
     record.hits[0] = book.arenas[i].most;
     ms_ledger_stream_arena(i, &record);

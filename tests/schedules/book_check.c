@@ -269,8 +269,8 @@ static bool check_segments(void)
 
 static bool check_pool(void)
 {
-    struct ms_pool_record pool;
-    struct ms_stream_arena_record arena;
+    struct ms_pool_figures pool;
+    struct ms_stream_figures arena;
     bool told = ms_pools_read(0, &pool);
     if (view.pool_told.least && !told)
         return book_wrong("the pool's figures are lost");

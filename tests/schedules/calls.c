@@ -372,12 +372,12 @@ struct pieces {
     uint64_t live, pending, pinned;
 };
 
-static void add_piece(void *arg, const struct ms_pool_piece *piece)
+static void add_piece(void *arg, const struct ms_piece_record *piece)
 {
     struct pieces *sum = arg;
-    sum->live += piece->state == MS_STATE_LIVE ? piece->requested : 0;
-    sum->pending += piece->state == MS_STATE_PENDING ? piece->bytes : 0;
-    sum->pinned += piece->state == MS_STATE_PINNED ? piece->bytes : 0;
+    sum->live += piece->state == MS_PIECE_LIVE ? piece->requested : 0;
+    sum->pending += piece->state == MS_PIECE_PENDING ? piece->bytes : 0;
+    sum->pinned += piece->state == MS_PIECE_PINNED ? piece->bytes : 0;
 }
 
 void calls_stop(void)
@@ -389,7 +389,7 @@ void calls_stop(void)
     ms_pool_figures(0, &f);
     engine_point(__builtin_return_address(0));
     ms_pool_walk(add_piece, &sum);
-    const struct ms_pool_parts *p = &f.parts;
+    const struct ms_parts *p = &f.parts;
     uint64_t all = p->requested + p->rounding + p->pending + p->cached + p->stranded + p->pinned;
     if (sum.live != p->requested || sum.pending != p->pending || sum.pinned != p->pinned ||
         all != f.reserved_bytes)

@@ -40,8 +40,8 @@ static unsigned segment_count(void)
 
 /* --- a pool that tells what it is like --- */
 
-static struct ms_pool_record told_record;
-static struct ms_stream_arena_record told_flow;
+static struct ms_pool_figures told_record;
+static struct ms_stream_figures told_flow;
 static unsigned stops, goes, big_pieces;
 static bool may_stop;
 static uint32_t tickets[2];
@@ -68,13 +68,14 @@ static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_pie
 {
     const struct ms_segment_record segment = {
         .address = address, .bytes = 1 << 20, .device = 1, .tier = 2, .pinned = true};
-    const struct ms_piece_record record = {.offset = offset,
+    const struct ms_piece_record record = {.segment = &segment,
+                                           .offset = offset,
                                            .bytes = bytes,
                                            .state = (uint8_t)state,
                                            .record_id = record_id,
                                            .requested = state == MS_PIECE_LIVE ? bytes : 0};
 
-    ms_ledger_tell_piece(&segment, &record);
+    ms_ledger_tell_piece(&record);
 }
 
 enum { A = 2 << 21, B = 4 << 21, BIG = 6 << 21, NEVER_TOLD = 8 << 21 };
@@ -142,9 +143,9 @@ static void test_told(void)
     tickets[1] = serve(A + 4096);
     ms_ledger_unserve(tickets[1], A + 4096, NULL);
     tickets[1] = serve(12345); /* has the same slot, and lies elsewhere */
-    told_record = (struct ms_pool_record){
+    told_record = (struct ms_pool_figures){
         .reserved_bytes = 4 << 20, .peak_reserved_bytes = 4 << 20, .parts = {.cached = 4 << 20}};
-    told_flow = (struct ms_stream_arena_record){.pool = 3, .stream = 4, .device = 1};
+    told_flow = (struct ms_stream_figures){.pool = 3, .stream = 4, .device = 1};
     may_stop = true;
     ms_ledger_set_pool_source(&source);
     take();
@@ -162,7 +163,7 @@ static void test_told(void)
     ok(shown(B)->pieces == 1 && shown_piece(B, 0)->bytes == 512, "the next segment has its own");
     ok(shown(NEVER_TOLD) && snapshot.segment_count == 3,
        "what the pool holds is what is shown, whatever was told before");
-    ms_ledger_pool(1, &(struct ms_pool_record){.reserved_bytes = 77});
+    ms_ledger_pool(1, &(struct ms_pool_figures){.reserved_bytes = 77});
     ms_ledger_segment_removed(A);
     ok(snapshot.devices[1].pool.reserved_bytes == 4 << 20 && shown(A),
        "what is told later changes nothing of it");
@@ -194,7 +195,7 @@ static uint64_t most(const uint64_t *line)
 
 static void test_figures(void)
 {
-    struct ms_pool_record record = {.reserved_bytes = 100, .peak_reserved_bytes = 100, .misses = 3};
+    struct ms_pool_figures record = {.reserved_bytes = 100, .peak_reserved_bytes = 100, .misses = 3};
 
     record.parts = record.peak_parts = (struct ms_parts){.requested = 60, .pending = 40};
     ok(!ms_pools_read(1, &record), "no figures at first");
@@ -249,7 +250,7 @@ static void test_course(void)
 {
     static struct course course;
     struct ms_block_row rows[32] = {{.bytes = 0}};
-    struct ms_pool_record record = {.reserved_bytes = 0};
+    struct ms_pool_figures record = {.reserved_bytes = 0};
     const uint64_t stretch = (uint64_t)1
                              << ms_history_shift(ms_history_of_series(MS_SERIES_RESERVED, 0, true));
     uint64_t beside = 0, wrong = 0;

@@ -12,28 +12,11 @@
 
 struct ms_lock ms_figures_lock = MS_LOCK_INIT(MS_RANK_POOL_TABLES);
 
-static void figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *f)
+static void figures_add(struct ms_pool_figures *sum, const struct ms_pool_figures *more)
 {
-    sum->reserved_bytes += f->reserved_bytes;
-    sum->parts.requested += f->parts.requested;
-    sum->parts.rounding += f->parts.rounding;
-    sum->parts.pending += f->parts.pending;
-    sum->parts.cached += f->parts.cached;
-    sum->parts.stranded += f->parts.stranded;
-    sum->parts.pinned += f->parts.pinned;
-    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
-        sum->hits[tier] += f->hits[tier];
-    sum->misses += f->misses;
-    sum->limbo_waits += f->limbo_waits;
-    sum->trims += f->trims;
-    sum->vendor_allocs += f->vendor_allocs;
-    sum->vendor_frees += f->vendor_frees;
-    sum->vendor_ns += f->vendor_ns;
-    sum->fences += f->fences;
-    sum->served_allocs += f->served_allocs;
-    sum->served_frees += f->served_frees;
-    if (sum->largest_free_bytes < f->largest_free_bytes)
-        sum->largest_free_bytes = f->largest_free_bytes;
+    sum->reserved_bytes += more->reserved_bytes;
+    ms_figure_add(&ms_figure_parts, &sum->parts, &more->parts);
+    ms_figure_add(&ms_figure_pool, sum, more);
 }
 
 /* Free blocks in magazines keep their segment from being vacant; a segment in which nothing else is left is
@@ -68,7 +51,7 @@ static void at_most(uint64_t *part, uint64_t *left)
 /* The parts add up to `reserved`: what is left over is stranded. A call that is under way in another thread
  * may hold a block that no counter has, or has put it into two of those that are no lock's; then what is
  * nobody's any more gives way. */
-static void fit(struct ms_pool_parts *p, uint64_t reserved)
+static void fit(struct ms_parts *p, uint64_t reserved)
 {
     uint64_t left = reserved;
     at_most(&p->requested, &left);
@@ -80,10 +63,10 @@ static void fit(struct ms_pool_parts *p, uint64_t reserved)
 }
 
 /* `exact` looks at every block; otherwise only what is vacant counts as cached. */
-static void parts_of(struct ms_heap *heap, struct ms_pool_parts *p, bool exact)
+static void parts_of(struct ms_heap *heap, struct ms_parts *p, bool exact)
 {
     struct ms_live live = ms_heap_live(heap);
-    *p = (struct ms_pool_parts){.requested = live.requested, .rounding = live.granted - live.requested};
+    *p = (struct ms_parts){.requested = live.requested, .rounding = live.granted - live.requested};
     p->pending = ms_tcache_settle(&heap->cache, ms_stop_done(heap)) +
                  atomic_load_explicit(&heap->away_bytes, memory_order_relaxed);
     p->pinned = atomic_load_explicit(&heap->pinned_bytes, memory_order_relaxed);
@@ -107,13 +90,8 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
         for (int tier = 0; tier < MS_TIER_COUNT; tier++)
             f->hits[tier] += atomic_load_explicit(&tcache->hits[tier], memory_order_relaxed);
     }
-    f->misses = atomic_load_explicit(&heap->misses, memory_order_relaxed);
-    f->limbo_waits = atomic_load_explicit(&heap->limbo_waits, memory_order_relaxed);
-    f->trims = atomic_load_explicit(&heap->trims, memory_order_relaxed);
-    f->vendor_allocs = atomic_load_explicit(&heap->vendor_allocs, memory_order_relaxed);
-    f->vendor_frees = atomic_load_explicit(&heap->vendor_frees, memory_order_relaxed);
-    f->vendor_ns = atomic_load_explicit(&heap->vendor_ns, memory_order_relaxed);
-    f->fences = atomic_load_explicit(&heap->fences, memory_order_relaxed);
+#define MS_COUNT(name, told, meaning) f->name = atomic_load_explicit(&heap->name, memory_order_relaxed);
+#include "base/store/figures.def"
     f->largest_free_bytes = ms_extent_largest(&heap->extents);
     /* Pages can be put together. */
     uint64_t pages = ms_backing_free_bytes(heap);
@@ -124,7 +102,7 @@ static void figures_of(struct ms_heap *heap, struct ms_pool_figures *f, bool exa
         f->largest_free_bytes = heap->extents.vacant[heap->extents.vacant_count - 1]->bytes;
 }
 
-void ms_figures_tell(const struct ms_pool_segment *segment, bool added)
+void ms_figures_tell(const struct ms_segment_record *segment, bool added)
 {
     if (ms_observer && added && ms_observer->segment_added)
         ms_observer->segment_added(segment);
@@ -166,7 +144,7 @@ static MS_TLS struct {
 
 /* No counter has the blocks that are on their way, so what they take seems stranded. Under ms_figures_lock.
  * */
-static void count_coming(const struct ms_device *d, struct ms_pool_parts *p)
+static void count_coming(const struct ms_device *d, struct ms_parts *p)
 {
     uint64_t granted = d->coming_granted < p->stranded ? d->coming_granted : p->stranded;
     uint64_t requested = d->coming_requested < granted ? d->coming_requested : granted;
@@ -247,7 +225,7 @@ void ms_figures_retire(struct ms_heap *heap)
     struct ms_pool_figures f;
     figures_of(heap, &f, false);
     f.reserved_bytes = f.largest_free_bytes = 0;
-    f.parts = (struct ms_pool_parts){0};
+    f.parts = (struct ms_parts){0};
     ms_lock(&ms_figures_lock);
     figures_add(&ms_devices[heap->device].gone, &f);
     ms_unlock(&ms_figures_lock);

@@ -25,7 +25,7 @@ void ms_figures_arrived(void);
 /** Sums that all devices have in common (ms_devices[].gone, peak). */
 extern struct ms_lock ms_figures_lock;
 /** The observer hears of a segment that came or went. No lock held. */
-void ms_figures_tell(const struct ms_pool_segment *segment, bool added);
+void ms_figures_tell(const struct ms_segment_record *segment, bool added);
 /** The figures of a heap stay counted when its context is gone. All locks of the heap held. */
 void ms_figures_retire(struct ms_heap *heap);
 /** Those of one heap. */

@@ -205,14 +205,11 @@ static void clear(struct ms_heap *heap)
     heap->reserved_bytes = heap->peak_reserved_bytes = 0;
     heap->budget = (struct ms_budget){0};
     atomic_store_explicit(&heap->pinned_bytes, 0, memory_order_relaxed);
-    heap->peak_parts = (struct ms_pool_parts){0};
+    heap->peak_parts = (struct ms_parts){0};
     atomic_store_explicit(&heap->preallocated, false, memory_order_relaxed);
     atomic_store_explicit(&heap->known, false, memory_order_relaxed);
-    _Atomic uint64_t *counters[] = {&heap->misses,        &heap->limbo_waits,  &heap->trims,
-                                    &heap->vendor_allocs, &heap->vendor_frees, &heap->vendor_ns,
-                                    &heap->fences};
-    for (unsigned i = 0; i < MS_ARRAY_LEN(counters); i++)
-        atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+#define MS_COUNT(name, told, meaning) atomic_store_explicit(&heap->name, 0, memory_order_relaxed);
+#include "base/store/figures.def"
 }
 
 void ms_heap_took(struct ms_heap *heap, uint64_t begin_ns)

@@ -73,8 +73,9 @@ struct ms_heap {
     uint64_t reserved_bytes, peak_reserved_bytes;
     struct ms_budget budget;
     _Atomic uint64_t pinned_bytes;
-    struct ms_pool_parts peak_parts;
-    _Atomic uint64_t misses, limbo_waits, trims, vendor_allocs, vendor_frees, vendor_ns, fences;
+    struct ms_parts peak_parts;
+#define MS_COUNT(name, told, meaning) _Atomic uint64_t name;
+#include "base/store/figures.def"
     struct ms_cache cache;
 };
 
@@ -160,7 +161,7 @@ struct ms_device {
     /* Under the lock of figures.c: what heaps left behind whose contexts died, and the peak. */
     struct ms_pool_figures gone;
     uint64_t peak_reserved_bytes;
-    struct ms_pool_parts peak_parts;
+    struct ms_parts peak_parts;
     /* blocks for which there is memory now, and which no thread cache counts yet */
     uint64_t coming_requested, coming_granted;
 };

@@ -18,8 +18,8 @@
 
 #include "base/compiler.h"
 
+#include "base/store/figures.h"
 #include "vendor/gpu.h"
-#include "pool/space/tier.h"
 
 /** When a freed block may be used again: MEMSHIM_FREE. */
 enum ms_pool_free_rule { MS_POOL_FENCE, MS_POOL_STRICT, MS_POOL_IMMEDIATE };
@@ -45,42 +45,11 @@ struct ms_pool_policy {
     uint64_t (*size_of)(char option, uint64_t total_bytes);
 };
 
-/** States of the bytes that the vendor gave, adding up to them. */
-struct ms_pool_parts {
-    uint64_t requested; /* by the program, of live blocks */
-    uint64_t rounding;  /* granted beyond that */
-    uint64_t pending;   /* freed, while the device may still use it */
-    uint64_t cached;    /* free, in segments without a live block or a block pending */
-    uint64_t stranded;  /* free, inside a segment that is in use */
-    uint64_t pinned;    /* freed by the program, and immovable: exported, registered, captured */
-};
-
-/** Figures of one device, or of one heap. */
-struct ms_pool_figures {
-    uint64_t reserved_bytes, peak_reserved_bytes;
-    struct ms_pool_parts parts, peak_parts; /* peak_parts: when `peak_reserved_bytes` was reached */
-    uint64_t hits[MS_TIER_COUNT];           /* requests answered without the vendor */
-    uint64_t misses;                        /* requests answered with an allocation of the vendor's */
-    uint64_t limbo_waits, trims;
-    uint64_t vendor_allocs, vendor_frees, fences; /* calls that we made */
-    uint64_t vendor_ns;                           /* how long the allocations among them took */
-    uint64_t served_allocs, served_frees;         /* calls that the program made */
-    uint64_t largest_free_bytes;
-};
-
-struct ms_pool_segment {
-    uint64_t address, bytes, context;
-    int device;
-    enum ms_pool_tier tier;
-    bool pinned;
-    bool vmm; /* mapped by handle; such a segment is gone and comes again when it has grown */
-};
-
 /** Functions by which the pool tells of changes. Called without a lock of the pool's, in the thread that
  * caused it. */
 struct ms_pool_observer {
-    void (*segment_added)(const struct ms_pool_segment *segment);
-    void (*segment_removed)(const struct ms_pool_segment *segment);
+    void (*segment_added)(const struct ms_segment_record *segment);
+    void (*segment_removed)(const struct ms_segment_record *segment);
     /** The device's figures changed by a call of the vendor's. */
     void (*figures)(int device, const struct ms_pool_figures *figures);
     /** One line for the report: the pool stands down for a context, an invariant did not hold ... */
@@ -273,13 +242,6 @@ bool ms_pool_is_growing(int device);
 /** The pieces that lie in the segments now, in order of addresses within each: for the report, and for
  * checks. `live` blocks carry their record id. Calls nobody but `tell`, and holds locks of the pool's while
  * it does. */
-enum ms_pool_state { MS_STATE_LIVE, MS_STATE_PENDING, MS_STATE_FREE, MS_STATE_PINNED };
-struct ms_pool_piece {
-    const struct ms_pool_segment *segment;
-    uint64_t offset, bytes, requested;
-    enum ms_pool_state state;
-    uint32_t record_id;
-};
-void ms_pool_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);
+void ms_pool_walk(void (*tell)(void *arg, const struct ms_piece_record *piece), void *arg);
 
 #endif

@@ -8,31 +8,31 @@
 #include "pool/api/internal.h"
 #include "pool/external/external.h"
 
-typedef void (*tell_func)(void *arg, const struct ms_pool_piece *piece);
+typedef void (*tell_func)(void *arg, const struct ms_piece_record *piece);
 
-static enum ms_pool_state walk_state_of(enum ms_slot_state state)
+static enum ms_piece_state walk_state_of(enum ms_slot_state state)
 {
     switch (state) {
     case MS_SLOT_LIVE:
     case MS_SLOT_RETIRING:
-        return MS_STATE_LIVE;
+        return MS_PIECE_LIVE;
     case MS_SLOT_PENDING:
-        return MS_STATE_PENDING;
+        return MS_PIECE_PENDING;
     case MS_SLOT_PINNED:
-        return MS_STATE_PINNED;
+        return MS_PIECE_PINNED;
     default:
-        return MS_STATE_FREE;
+        return MS_PIECE_FREE;
     }
 }
 
-static void walk_run(struct ms_extent *extent, struct ms_pool_piece *piece, tell_func tell, void *arg)
+static void walk_run(struct ms_extent *extent, struct ms_piece_record *piece, tell_func tell, void *arg)
 {
     uint64_t begin = ms_extent_address(extent) - piece->segment->address;
     if (extent->free || extent->vacuum != MS_VACUUM_NONE) {
-        *piece = (struct ms_pool_piece){.segment = piece->segment,
-                                        .offset = begin,
-                                        .bytes = ms_extent_bytes(extent),
-                                        .state = MS_STATE_FREE};
+        *piece = (struct ms_piece_record){.segment = piece->segment,
+                                          .offset = begin,
+                                          .bytes = ms_extent_bytes(extent),
+                                          .state = MS_PIECE_FREE};
         tell(arg, piece);
         return;
     }
@@ -42,18 +42,18 @@ static void walk_run(struct ms_extent *extent, struct ms_pool_piece *piece, tell
         piece->bytes = extent->slot_bytes;
         piece->state = walk_state_of(ms_slot_state(slot));
         piece->requested =
-            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
+            piece->state == MS_PIECE_LIVE ? atomic_load_explicit(&slot->requested, memory_order_relaxed) : 0;
         piece->record_id =
-            piece->state == MS_STATE_LIVE ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
+            piece->state == MS_PIECE_LIVE ? atomic_load_explicit(&slot->record_id, memory_order_relaxed) : 0;
         tell(arg, piece);
     }
     /* The bytes that a span has behind its last slot. */
     uint64_t told = ms_extent_slot_count(extent) * extent->slot_bytes;
     if (told < ms_extent_bytes(extent)) {
-        *piece = (struct ms_pool_piece){.segment = piece->segment,
-                                        .offset = begin + told,
-                                        .bytes = ms_extent_bytes(extent) - told,
-                                        .state = MS_STATE_FREE};
+        *piece = (struct ms_piece_record){.segment = piece->segment,
+                                          .offset = begin + told,
+                                          .bytes = ms_extent_bytes(extent) - told,
+                                          .state = MS_PIECE_FREE};
         tell(arg, piece);
     }
 }
@@ -65,10 +65,10 @@ static bool is_hole(const struct ms_extent *extent)
 }
 
 /* A range is a segment for each stretch without a hole. */
-static void walk_range(const struct ms_segment *segment, struct ms_pool_segment *about, tell_func tell,
+static void walk_range(const struct ms_segment *segment, struct ms_segment_record *about, tell_func tell,
                        void *arg)
 {
-    struct ms_pool_piece piece = {.segment = about};
+    struct ms_piece_record piece = {.segment = about};
     about->vmm = true;
     about->bytes = 0;
     for (struct ms_extent *extent = segment->first; extent; extent = extent->after) {
@@ -89,13 +89,13 @@ static void walk_segment(const struct ms_heap *heap, const struct ms_segment *se
                          void *arg)
 {
     uint32_t use = atomic_load_explicit(&segment->use, memory_order_relaxed);
-    struct ms_pool_segment about = {.address = segment->address,
-                                    .bytes = segment->bytes,
-                                    .context = heap->context,
-                                    .device = heap->device,
-                                    .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_EXTENT : MS_TIER_DEDICATED,
-                                    .pinned = segment->captured};
-    struct ms_pool_piece piece = {.segment = &about, .bytes = segment->bytes, .state = MS_STATE_FREE};
+    struct ms_segment_record about = {.address = segment->address,
+                                      .bytes = segment->bytes,
+                                      .context = heap->context,
+                                      .device = (int16_t)heap->device,
+                                      .tier = use == MS_SEGMENT_CHUNK ? MS_TIER_EXTENT : MS_TIER_DEDICATED,
+                                      .pinned = segment->captured};
+    struct ms_piece_record piece = {.segment = &about, .bytes = segment->bytes, .state = MS_PIECE_FREE};
     if (segment->backing) {
         walk_range(segment, &about, tell, arg);
         return;

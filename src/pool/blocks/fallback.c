@@ -254,7 +254,7 @@ static struct ms_slot *borrow(struct fallback *c, bool flush)
             slot = of_another(c, other);
     }
     if (slot)
-        atomic_fetch_add_explicit(&arena->stolen, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&arena->borrowed, 1, memory_order_relaxed);
     return slot;
 }
 

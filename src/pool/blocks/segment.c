@@ -143,12 +143,12 @@ static bool vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
 
 static void segment_tell(const struct ms_heap *heap, const struct ms_segment *segment, bool added)
 {
-    struct ms_pool_segment told = {.address = segment->address,
-                                   .bytes = segment->bytes,
-                                   .context = heap->context,
-                                   .device = heap->device,
-                                   .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_DEDICATED
-                                                                                    : MS_TIER_EXTENT};
+    struct ms_segment_record told = {.address = segment->address,
+                                     .bytes = segment->bytes,
+                                     .context = heap->context,
+                                     .device = (int16_t)heap->device,
+                                     .tier = segment->bytes >= heap->single_min_bytes ? MS_TIER_DEDICATED
+                                                                                      : MS_TIER_EXTENT};
     ms_figures_tell(&told, added);
 }
 

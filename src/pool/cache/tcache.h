@@ -10,7 +10,7 @@
 #include "pool/cache/batch.h"
 #include "pool/clock/epochs.h"
 #include "pool/space/extents.h"
-#include "pool/space/tier.h"
+#include "base/store/figures.h"
 
 enum { MS_TCACHES = 32 };
 

@@ -26,15 +26,10 @@ struct record {
     bool spent;
 };
 
-/* Of one device, since the beginning. */
-struct counts {
-    uint64_t allocs, frees, hits, misses, made, unmade, trims;
-};
-
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_POOL_PINS);
 static struct record *records;
-static struct counts counts[MS_DEVICES_MAX];
-_Atomic uint32_t ms_external_count; /* records in use are below */
+static struct ms_pool_figures counts[MS_DEVICES_MAX]; /* what was done, since the beginning */
+_Atomic uint32_t ms_external_count;                   /* records in use are below */
 
 static bool is_device(int device)
 {
@@ -84,7 +79,7 @@ static void activate(struct record *r, const struct ms_external_request *request
     r->requested = request->requested;
     r->context = request->context;
     r->record_id = 0;
-    counts[r->device].allocs++;
+    counts[r->device].served_allocs++;
     external_describe(r, b);
 }
 
@@ -105,11 +100,11 @@ static struct record *external_choose(const struct ms_external_request *request,
 
 static void external_notify(const struct record *r, bool added)
 {
-    const struct ms_pool_segment segment = {.address = r->address,
-                                            .bytes = r->bytes,
-                                            .context = r->context,
-                                            .device = r->device,
-                                            .tier = MS_TIER_DEDICATED};
+    const struct ms_segment_record segment = {.address = r->address,
+                                              .bytes = r->bytes,
+                                              .context = r->context,
+                                              .device = (int16_t)r->device,
+                                              .tier = MS_TIER_DEDICATED};
     ms_figures_tell(&segment, added);
 }
 
@@ -137,7 +132,7 @@ static bool external_take(const struct ms_external_request *request, struct ms_e
     struct record *r = external_choose(request, IDLE);
     if (r) {
         activate(r, request, block_p);
-        counts[r->device].hits++;
+        counts[r->device].hits[MS_TIER_DEDICATED]++;
     }
     ms_unlock(&lock);
     return r != NULL;
@@ -225,10 +220,10 @@ bool ms_external_make(const struct ms_external_request *request, struct ms_exter
         ms_device_grows(request->device, false);
         return false;
     }
-    struct counts *c = &counts[request->device];
+    struct ms_pool_figures *c = &counts[request->device];
     ms_lock(&lock);
     c->misses++;
-    c->made++;
+    c->vendor_allocs++;
     activate(r, request, block_p);
     struct record told = *r;
     ms_unlock(&lock);
@@ -270,7 +265,7 @@ static void external_unmake(struct record *r)
     external_notify(&gone, false);
     ms_device_refund(gone.device, gone.bytes);
     ms_lock(&lock);
-    counts[gone.device].unmade++;
+    counts[gone.device].vendor_frees++;
     r->state = NONE;
     ms_unlock(&lock);
     if (status != 0)
@@ -298,7 +293,7 @@ void ms_external_free_end(const struct ms_external_block *block, const struct ms
     r->state = r->holds ? HELD : PENDING;
     if (at_once && r->state == PENDING)
         r->state = IDLE;
-    counts[r->device].frees++;
+    counts[r->device].served_frees++;
     bool leaves = r->spent && r->state == IDLE;
     ms_unlock(&lock);
     if (leaves)
@@ -317,7 +312,7 @@ bool ms_external_forget(uint64_t address, struct ms_external_block *block_p)
         external_describe(r, block_p);
         gone = *r;
         r->state = NONE;
-        counts[r->device].frees++;
+        counts[r->device].served_frees++;
     }
     ms_unlock(&lock);
     if (live) {
@@ -488,44 +483,36 @@ void ms_external_add_figures(int device, struct ms_pool_figures *sum)
 {
     if (!ms_external_any() || !is_device(device))
         return;
-    const struct counts *c = &counts[device];
     ms_lock_to_look(&lock);
     for (uint32_t i = 0; i < ms_external_count; i++) {
         if (records[i].state > MAKING && records[i].device == device)
             add_record(&records[i], sum);
     }
-    sum->hits[MS_TIER_DEDICATED] += c->hits;
-    sum->misses += c->misses;
-    sum->trims += c->trims;
-    sum->vendor_allocs += c->made;
-    sum->vendor_frees += c->unmade;
-    sum->served_allocs += c->allocs;
-    sum->served_frees += c->frees;
+    ms_figure_add(&ms_figure_pool, sum, &counts[device]);
     ms_unlock_after_look(&lock);
 }
 
-static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_pool_piece *piece),
+static void walk_record(const struct record *r, void (*hear)(void *arg, const struct ms_piece_record *piece),
                         void *arg)
 {
     static const uint8_t states[] = {
-        [LIVE] = MS_STATE_LIVE,       [DYING] = MS_STATE_LIVE, [HELD] = MS_STATE_PINNED,
-        [PENDING] = MS_STATE_PENDING, [IDLE] = MS_STATE_FREE,  [LEAVING] = MS_STATE_FREE};
-    const struct ms_pool_segment segment = {.address = r->address,
-                                            .bytes = r->bytes,
-                                            .context = r->context,
-                                            .device = r->device,
-                                            .tier = MS_TIER_DEDICATED,
-                                            .pinned = r->holds > 0};
-    struct ms_pool_piece piece = {
-        .segment = &segment, .bytes = r->bytes, .state = (enum ms_pool_state)states[r->state]};
-    if (piece.state == MS_STATE_LIVE) {
+        [LIVE] = MS_PIECE_LIVE,       [DYING] = MS_PIECE_LIVE, [HELD] = MS_PIECE_PINNED,
+        [PENDING] = MS_PIECE_PENDING, [IDLE] = MS_PIECE_FREE,  [LEAVING] = MS_PIECE_FREE};
+    const struct ms_segment_record segment = {.address = r->address,
+                                              .bytes = r->bytes,
+                                              .context = r->context,
+                                              .device = (int16_t)r->device,
+                                              .tier = MS_TIER_DEDICATED,
+                                              .pinned = r->holds > 0};
+    struct ms_piece_record piece = {.segment = &segment, .bytes = r->bytes, .state = states[r->state]};
+    if (piece.state == MS_PIECE_LIVE) {
         piece.requested = r->requested;
         piece.record_id = r->record_id;
     }
     hear(arg, &piece);
 }
 
-void ms_external_walk(void (*hear)(void *arg, const struct ms_pool_piece *piece), void *arg)
+void ms_external_walk(void (*hear)(void *arg, const struct ms_piece_record *piece), void *arg)
 {
     if (!ms_external_any())
         return;

@@ -84,6 +84,6 @@ bool ms_external_lock_within(unsigned timeout_ms);
 void ms_external_unlock(void);
 uint64_t ms_external_idle_bytes(int device);
 void ms_external_add_figures(int device, struct ms_pool_figures *sum);
-void ms_external_walk(void (*tell)(void *arg, const struct ms_pool_piece *piece), void *arg);
+void ms_external_walk(void (*tell)(void *arg, const struct ms_piece_record *piece), void *arg);
 
 #endif

@@ -220,12 +220,12 @@ static void backing_notify(struct ms_heap *heap)
     while (b->changed) {
         b->changed = false;
         while (next_change(b, &range, &added)) {
-            const struct ms_pool_segment told = {.address = range.address,
-                                                 .bytes = range.bytes,
-                                                 .context = heap->context,
-                                                 .device = heap->device,
-                                                 .tier = MS_TIER_EXTENT,
-                                                 .vmm = true};
+            const struct ms_segment_record told = {.address = range.address,
+                                                   .bytes = range.bytes,
+                                                   .context = heap->context,
+                                                   .device = (int16_t)heap->device,
+                                                   .tier = MS_TIER_EXTENT,
+                                                   .vmm = true};
             ms_unlock(&heap->lock);
             ms_figures_tell(&told, added);
             ms_lock(&heap->lock);

@@ -316,7 +316,7 @@ struct ms_slot *ms_wait_take(struct ms_stream_arena *arena, const struct ms_requ
          home = home->next_of_pool)
         slot = has_marks(home, arena) ? over_elsewhere(home, request) : NULL;
     if (slot) {
-        atomic_fetch_add_explicit(&arena->stolen, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&arena->borrowed, 1, memory_order_relaxed);
         return slot;
     }
     if (!refused || !atomic_load_explicit(&pool->internal, memory_order_relaxed))

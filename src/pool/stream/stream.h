@@ -104,18 +104,7 @@ void ms_mempool_reset_high(uint64_t pool);
 /** Numbers from here on stand for pools of a device that are no more. */
 #define MS_FORMER_POOLS ((uint64_t)1 << 48)
 
-/** Figures of memory of one pool for one stream; both are numbers, the stream's is the driver's. */
-struct ms_stream_figures {
-    uint64_t pool, stream;
-    int device;
-    bool by_program, ended;
-    bool former; /* a sum over stream arenas of pools that were destroyed, whose memory is another pool's now
-                  */
-    struct ms_pool_figures figures;
-    uint64_t away_bytes, crossed, stolen;
-    uint64_t waited;        /* blocks that the stream was made to wait for on the device */
-    uint64_t hoarded_bytes; /* lay idle with it while other streams were given as much anew */
-};
+/** Figures of the memory of each pool for each stream. */
 void ms_stream_each(void (*tell)(uint32_t i, const struct ms_stream_figures *figures));
 
 /** The bytes that are free on the device in memory of other streams than that of this number, and those of

@@ -8,56 +8,53 @@
  * counted before, and each device the sum of that. Lock: the streams'. */
 #include "config.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "pool/stream/stream_arena.h"
 
 /* --- figures -------------------------------------------------------------------------------------------- */
 
-static _Atomic uint64_t former[MS_DEVICES_MAX][MS_STREAM_ARENA_COUNTS];
+static _Atomic uint64_t former[MS_DEVICES_MAX][MS_STREAM_FIGURES]; /* the counts alone, as in `before` */
 
 static uint64_t read_of(const _Atomic uint64_t *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-/* Of the whole life of the stream arena. */
-static void arena_figures_count(const struct ms_stream_arena *arena, const struct ms_pool_figures *figures,
-                                uint64_t *counts)
+/* Counts are of the whole life of the stream arena. */
+static void arena_figures_of(struct ms_stream_arena *arena, struct ms_stream_figures *f)
 {
-    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
-        counts[MS_STREAM_ARENA_HITS + tier] = figures->hits[tier];
-    counts[MS_STREAM_ARENA_MISSES] = figures->misses;
-    counts[MS_STREAM_ARENA_PENDING_WAITS] = figures->limbo_waits;
-    counts[MS_STREAM_ARENA_TRIMS] = figures->trims;
-    counts[MS_STREAM_ARENA_CROSSED] = read_of(&arena->crossed);
-    counts[MS_STREAM_ARENA_STOLEN] = read_of(&arena->stolen);
-    counts[MS_STREAM_ARENA_WAITED] = read_of(&arena->waited);
-}
-
-static void arena_figures_set(struct ms_stream_figures *f, const uint64_t *counts)
-{
-    for (int tier = 0; tier < MS_TIER_COUNT; tier++)
-        f->figures.hits[tier] = counts[MS_STREAM_ARENA_HITS + tier];
-    f->figures.misses = counts[MS_STREAM_ARENA_MISSES];
-    f->figures.limbo_waits = counts[MS_STREAM_ARENA_PENDING_WAITS];
-    f->figures.trims = counts[MS_STREAM_ARENA_TRIMS];
-    f->crossed = counts[MS_STREAM_ARENA_CROSSED];
-    f->stolen = counts[MS_STREAM_ARENA_STOLEN];
-    f->waited = counts[MS_STREAM_ARENA_WAITED];
+    struct ms_pool_figures heap;
+    ms_figures_of_heap(arena->heap, &heap);
+    *f = (struct ms_stream_figures){.reserved_bytes = heap.reserved_bytes,
+                                    .live_bytes = heap.parts.requested,
+                                    .limbo_bytes = read_of(&arena->heap->away_bytes),
+                                    .largest_free_bytes = heap.largest_free_bytes,
+                                    .misses = heap.misses,
+                                    .limbo_waits = heap.limbo_waits,
+                                    .trims = heap.trims,
+                                    .crossed_frees = read_of(&arena->crossed),
+                                    .borrowed = read_of(&arena->borrowed),
+                                    .waited = read_of(&arena->waited),
+                                    .hoarded_bytes = read_of(&arena->hoarded)};
+    memcpy(f->hits, heap.hits, sizeof f->hits);
 }
 
 /* The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock held.
  */
 static void retire_figures(struct ms_stream_arena *arena)
 {
-    struct ms_pool_figures figures;
-    uint64_t counts[MS_STREAM_ARENA_COUNTS];
+    struct ms_stream_figures f;
     const struct ms_mempool *pool = arena->pool;
-    ms_figures_of_heap(arena->heap, &figures);
-    arena_figures_count(arena, &figures, counts);
-    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
-        uint64_t before = atomic_exchange_explicit(&arena->before[i], counts[i], memory_order_relaxed);
-        atomic_fetch_add_explicit(&former[pool->device][i], counts[i] - before, memory_order_relaxed);
+    arena_figures_of(arena, &f);
+    for (unsigned i = 0; i < ms_figure_stream.count; i++) {
+        const struct ms_figure *row = &ms_figure_stream.rows[i];
+        if (!row->is_count)
+            continue;
+        uint64_t now = ms_figure_in(row, &f),
+                 before = atomic_exchange_explicit(&arena->before[i], now, memory_order_relaxed);
+        atomic_fetch_add_explicit(&former[pool->device][i], now - before, memory_order_relaxed);
     }
     atomic_store_explicit(&arena->grown_beside, 0, memory_order_relaxed);
     atomic_store_explicit(&arena->hoarded, 0, memory_order_relaxed);
@@ -66,35 +63,29 @@ static void retire_figures(struct ms_stream_arena *arena)
 static void figures_of(struct ms_stream_arena *arena, const struct ms_mempool *pool,
                        struct ms_stream_figures *f)
 {
-    uint64_t counts[MS_STREAM_ARENA_COUNTS];
-    *f = (struct ms_stream_figures){.pool = pool->number,
-                                    .stream = arena->latest,
-                                    .device = pool->device,
-                                    .by_program = pool->by_program,
-                                    .ended = !atomic_load_explicit(&arena->stream, memory_order_acquire),
-                                    .away_bytes = read_of(&arena->heap->away_bytes),
-                                    .hoarded_bytes = read_of(&arena->hoarded)};
-    ms_figures_of_heap(arena->heap, &f->figures);
-    arena_figures_count(arena, &f->figures, counts);
-    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++) {
-        uint64_t before = read_of(&arena->before[i]);
-        counts[i] = counts[i] > before ? counts[i] - before : 0;
+    arena_figures_of(arena, f);
+    f->pool = pool->number;
+    f->stream = arena->latest;
+    f->device = (int16_t)pool->device;
+    f->by_program = pool->by_program;
+    f->ended = !atomic_load_explicit(&arena->stream, memory_order_acquire);
+    for (unsigned i = 0; i < ms_figure_stream.count; i++) {
+        uint64_t *figure = ms_figure_of(&ms_figure_stream.rows[i], f), before = read_of(&arena->before[i]);
+        *figure = *figure > before ? *figure - before : 0;
     }
-    arena_figures_set(f, counts);
 }
 
 /* False if there are none. */
 static bool former_of(int device, struct ms_stream_figures *f)
 {
-    uint64_t counts[MS_STREAM_ARENA_COUNTS], any = 0;
-    for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++)
-        any |= counts[i] = read_of(&former[device][i]);
+    uint64_t any = 0;
     *f = (struct ms_stream_figures){.pool = MS_FORMER_POOLS + (uint64_t)device,
-                                    .device = device,
+                                    .device = (int16_t)device,
                                     .by_program = true,
                                     .ended = true,
                                     .former = true};
-    arena_figures_set(f, counts);
+    for (unsigned i = 0; i < ms_figure_stream.count; i++)
+        any |= *ms_figure_of(&ms_figure_stream.rows[i], f) = read_of(&former[device][i]);
     return any != 0;
 }
 
@@ -138,7 +129,7 @@ uint64_t ms_stream_free_elsewhere(int device, uint64_t stream, uint64_t *cached_
 static void flow_figures_reset(void)
 {
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
-        for (int i = 0; i < MS_STREAM_ARENA_COUNTS; i++)
+        for (int i = 0; i < MS_STREAM_FIGURES; i++)
             atomic_store_explicit(&former[device][i], 0, memory_order_relaxed);
     }
 }

@@ -19,18 +19,6 @@ enum { MS_STREAM_LEGACY = 1, MS_STREAM_PER_THREAD = 2, MS_CROSS_BATCH_ITEMS = 60
 struct ms_stream_arena;
 struct ms_cross_batch;
 
-/** Counts of a stream arena. */
-enum ms_stream_arena_count {
-    MS_STREAM_ARENA_HITS,
-    MS_STREAM_ARENA_MISSES = MS_STREAM_ARENA_HITS + MS_TIER_COUNT,
-    MS_STREAM_ARENA_PENDING_WAITS,
-    MS_STREAM_ARENA_TRIMS,
-    MS_STREAM_ARENA_CROSSED,
-    MS_STREAM_ARENA_STOLEN,
-    MS_STREAM_ARENA_WAITED,
-    MS_STREAM_ARENA_COUNTS
-};
-
 struct ms_stream {
     _Atomic uint64_t handle; /* 0: it has ended */
     _Atomic uint64_t id;     /* 0: the driver has not been asked yet, nor for the device */
@@ -75,16 +63,16 @@ struct ms_stream_arena {
     struct ms_heap *heap;
     struct ms_mempool *_Atomic pool;
     struct ms_stream *_Atomic stream;
-    _Atomic uint64_t latest;          /* the identity of the stream that had it last */
-    _Atomic uint64_t crossed, stolen; /* frees on other streams; blocks of other stream arenas */
-    _Atomic uint64_t waited;          /* blocks that its stream waits for on the device */
+    _Atomic uint64_t latest;            /* the identity of the stream that had it last */
+    _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other stream arenas */
+    _Atomic uint64_t waited;            /* blocks that its stream waits for on the device */
     /* arena_source.c: what other streams were given anew while as much lay idle here, and the most of it that
      * lay here at one of those times */
     _Atomic uint64_t grown_beside, hoarded;
-    _Atomic uint64_t before[MS_STREAM_ARENA_COUNTS]; /* what all that was when it became this pool's */
-    struct ms_waits *_Atomic waits;                  /* NULL: its frees are not marked */
-    bool over;                                       /* nothing is under way in its memory */
-    _Atomic bool idle;                               /* nothing is under way in what is given back now */
+    _Atomic uint64_t before[MS_STREAM_FIGURES]; /* counts, as they were when it became this pool's */
+    struct ms_waits *_Atomic waits;             /* NULL: its frees are not marked */
+    bool over;                                  /* nothing is under way in its memory */
+    _Atomic bool idle;                          /* nothing is under way in what is given back now */
     _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
     struct ms_stream_arena *_Atomic next_of_stream, *_Atomic next_of_pool;
 };

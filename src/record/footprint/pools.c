@@ -100,12 +100,12 @@ uint64_t ms_pools_held_most(int device)
                : 0;
 }
 
-void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns)
+void ms_pools_put(int device, const struct ms_pool_figures *record, uint64_t now_ns)
 {
     if (!open_pool_row(device))
         return;
     struct ms_pool_row *row = pool_row(device);
-    struct ms_pool_record before = row->record;
+    struct ms_pool_figures before = row->record;
     uint64_t sequence = atomic_load_explicit(&row->sequence, memory_order_relaxed);
     atomic_store_explicit(&row->sequence, sequence | 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
@@ -121,7 +121,7 @@ void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_
     pools_note(MS_SERIES_PENDING, device, now_ns, before.parts.pending, record->parts.pending);
 }
 
-void ms_ledger_pool(int device, const struct ms_pool_record *record)
+void ms_ledger_pool(int device, const struct ms_pool_figures *record)
 {
     int saved_errno = errno;
     uint64_t now_ns = ms_ledger_now();
@@ -131,7 +131,7 @@ void ms_ledger_pool(int device, const struct ms_pool_record *record)
     errno = saved_errno;
 }
 
-void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *record, uint64_t now_ns)
+void ms_stream_arenas_put(uint32_t i, const struct ms_stream_figures *record, uint64_t now_ns)
 {
     if (!ms_table_reserve(MS_TABLE_STREAM_ARENAS, (uint64_t)i + 1))
         return;
@@ -146,7 +146,7 @@ void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *recor
     atomic_store_explicit(&row->sequence, (sequence | 1) + 1, memory_order_release);
 }
 
-void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *record)
+void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_figures *record)
 {
     int saved_errno = errno;
     ms_lock(&lock);
@@ -213,7 +213,7 @@ void ms_ledger_segment_removed(uint64_t address)
 
 /* --- reading --- */
 
-bool ms_pools_read(int device, struct ms_pool_record *record_p)
+bool ms_pools_read(int device, struct ms_pool_figures *record_p)
 {
     if (device < 0 || (uint64_t)device >= ms_table_rows(MS_TABLE_POOLS) || !pool_row(device)->latest_ns)
         return false;
@@ -221,7 +221,7 @@ bool ms_pools_read(int device, struct ms_pool_record *record_p)
     return true;
 }
 
-bool ms_stream_arenas_read(uint32_t i, struct ms_stream_arena_record *record_p)
+bool ms_stream_arenas_read(uint32_t i, struct ms_stream_figures *record_p)
 {
     if (i >= ms_table_rows(MS_TABLE_STREAM_ARENAS))
         return false;

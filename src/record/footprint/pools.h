@@ -10,38 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MS_TIERS = 3 }; /* slab, run, single */
-
-/** Every byte that the vendor gave has one of these states; they add up to it. */
-struct ms_parts {
-    uint64_t requested, rounding, pending, cached, stranded, pinned;
-};
-
-struct ms_pool_record {
-    uint64_t reserved_bytes, peak_reserved_bytes;
-    struct ms_parts parts, peak_parts;
-    uint64_t tier_hits[MS_TIERS], misses, limbo_waits, trims;
-    uint64_t vendor_allocs, vendor_frees, fences;
-    uint64_t vendor_ns; /* that the allocations of the vendor's took */
-    uint64_t served_allocs, served_frees;
-    uint64_t largest_free_bytes;
-};
-
-struct ms_segment_record {
-    uint64_t address, bytes, context;
-    int16_t device;
-    uint8_t tier;
-    bool pinned;
-    bool vmm; /* handles mapped side by side, not one allocation of the vendor's */
-};
-
-/** A piece of a segment. */
-enum ms_piece_state { MS_PIECE_LIVE, MS_PIECE_PENDING, MS_PIECE_FREE, MS_PIECE_PINNED, MS_PIECE_STATES };
-struct ms_piece_record {
-    uint64_t offset, bytes, requested;
-    uint32_t record_id; /* of ms_ledger_serve, 0 for none */
-    uint8_t state;
-};
+#include "base/store/figures.h"
 
 /** Requests for which there was no memory; and what the memory for them is made of. */
 enum ms_asked {
@@ -110,24 +79,11 @@ struct ms_oom_view {
     struct ms_oom_fit fit;
 };
 
-/** Memory of one of the program's own pools for one stream; `pool` and `stream` are numbers, of memshim's and
- * the driver's. */
-struct ms_stream_arena_record {
-    uint64_t pool, stream;
-    uint64_t reserved_bytes, live_bytes, limbo_bytes, largest_free_bytes;
-    uint64_t hits[MS_TIERS], misses, limbo_waits, trims;
-    uint64_t crossed, stolen; /* frees on other streams, blocks of other streams' memory */
-    uint64_t waited;          /* blocks that the stream has to wait for on the device */
-    uint64_t hoarded_bytes;   /* lay idle with it while other streams were given as much anew */
-    int16_t device;
-    bool by_program, ended; /* the pool is no device's default one; the stream is gone */
-    bool former;            /* a sum over streams of pools that were destroyed */
-};
-/** The i-th of them. */
-void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
+/** The i-th of the streams of the program's own pools. */
+void ms_ledger_stream_arena(uint32_t i, const struct ms_stream_figures *record);
 
 /** The device's figures are these now. */
-void ms_ledger_pool(int device, const struct ms_pool_record *record);
+void ms_ledger_pool(int device, const struct ms_pool_figures *record);
 void ms_ledger_segment_added(const struct ms_segment_record *segment);
 void ms_ledger_segment_removed(uint64_t address);
 
@@ -146,8 +102,8 @@ struct ms_pool_source {
 };
 /** NULL: nobody (any more). Stays the caller's and must live on. */
 void ms_ledger_set_pool_source(const struct ms_pool_source *source);
-void ms_ledger_tell_pool(int device, const struct ms_pool_record *record);
-void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_arena_record *record);
-void ms_ledger_tell_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece);
+void ms_ledger_tell_pool(int device, const struct ms_pool_figures *record);
+void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_figures *record);
+void ms_ledger_tell_piece(const struct ms_piece_record *piece);
 
 #endif

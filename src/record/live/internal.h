@@ -139,7 +139,7 @@ void ms_history_adopt(unsigned count);
 struct MS_CACHELINE ms_pool_row {
     _Atomic uint64_t sequence; /* odd while it is written */
     uint64_t latest_ns;
-    struct ms_pool_record record;
+    struct ms_pool_figures record;
     _Atomic uint64_t peak_held_bytes; /* with what is followed; there without a record, too */
 };
 _Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of the ledger");
@@ -147,7 +147,7 @@ _Static_assert(sizeof(struct ms_pool_row) == MS_TABLE_POOLS_ROW_BYTES, "a row of
 struct MS_CACHELINE ms_stream_arena_row {
     _Atomic uint64_t sequence; /* odd while it is written */
     uint64_t latest_ns;
-    struct ms_stream_arena_record record;
+    struct ms_stream_figures record;
 };
 _Static_assert(sizeof(struct ms_stream_arena_row) == MS_TABLE_STREAM_ARENAS_ROW_BYTES, "a row of the ledger");
 
@@ -161,17 +161,17 @@ struct MS_CACHELINE ms_segment_row {
 _Static_assert(sizeof(struct ms_segment_row) == MS_TABLE_SEGMENTS_ROW_BYTES, "a row of the ledger");
 
 /** As ms_ledger_pool and ms_ledger_stream_arena, under the lock. */
-void ms_pools_put(int device, const struct ms_pool_record *record, uint64_t now_ns);
-void ms_stream_arenas_put(uint32_t i, const struct ms_stream_arena_record *record, uint64_t now_ns);
+void ms_pools_put(int device, const struct ms_pool_figures *record, uint64_t now_ns);
+void ms_stream_arenas_put(uint32_t i, const struct ms_stream_figures *record, uint64_t now_ns);
 /** The bytes of the device's blocks that are the vendor's own (ms_balance_beside) have become so many, by
  * `change`, modulo 2^64. Takes no lock where that changes nothing of the course of time. */
 void ms_pools_beside(int device, uint64_t now_ns, uint64_t beside_bytes, uint64_t change);
 /** The most that pool and those had at once. */
 uint64_t ms_pools_held_most(int device);
 /** False if nothing was ever reserved on the device. */
-bool ms_pools_read(int device, struct ms_pool_record *record_p);
+bool ms_pools_read(int device, struct ms_pool_figures *record_p);
 /** False past the last. */
-bool ms_stream_arenas_read(uint32_t i, struct ms_stream_arena_record *record_p);
+bool ms_stream_arenas_read(uint32_t i, struct ms_stream_figures *record_p);
 /** The i-th row: NULL if it has no segment; `*past_p` past the last. */
 const struct ms_segment_row *ms_segments_at(uint64_t i, bool *past_p);
 bool ms_pools_lock_within(unsigned timeout_ms);

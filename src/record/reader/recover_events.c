@@ -11,16 +11,6 @@
 #include "record/reader/recover_clean.h"
 #include "record/footprint/footprints.h"
 
-static void clean_parts(struct ms_parts *parts)
-{
-    clamp(&parts->requested, INT64_MAX);
-    clamp(&parts->rounding, INT64_MAX);
-    clamp(&parts->pending, INT64_MAX);
-    clamp(&parts->cached, INT64_MAX);
-    clamp(&parts->stranded, INT64_MAX);
-    clamp(&parts->pinned, INT64_MAX);
-}
-
 /* Each row of what sites held is one error's: the first of them that names it has it. */
 static void clean_oom_sites(struct ms_oom *oom, uint8_t *taken)
 {
@@ -60,7 +50,7 @@ void ms_recover_rings(void)
         clamp(&oom->fit.value, INT64_MAX);
         clamp(&oom->fit.most_bytes, INT64_MAX);
         clean_oom_sites(oom, taken);
-        clean_parts(&oom->parts);
+        ms_figure_bound(&ms_figure_parts, &oom->parts, INT64_MAX);
         oom->fit.policy = oom->fit.policy < MS_OOM_POLICIES ? oom->fit.policy : MS_OOM_NO_POLICY;
         *(uint8_t *)&oom->fit.wait &= 1;
         oom->fragmentation = oom->fragmentation < MS_OOM_FRAGMENTATIONS ? oom->fragmentation : MS_OOM_WHOLE;

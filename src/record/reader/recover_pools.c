@@ -30,27 +30,14 @@ static void clamp(uint64_t *value)
 
 static void clean_parts(struct ms_parts *parts, uint64_t *whole)
 {
-    uint64_t *each[] = {&parts->requested, &parts->rounding, &parts->pending,
-                        &parts->cached,    &parts->stranded, &parts->pinned};
-    uint64_t sum = 0;
     clamp(whole);
-    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++) {
-        clamp(each[i]);
-        sum += *each[i];
-    }
-    if (sum != *whole)
+    if (ms_figure_bound(&ms_figure_parts, parts, INT64_MAX / MANY) != *whole)
         *parts = (struct ms_parts){.stranded = *whole};
 }
 
-static void clean_pool(struct ms_pool_record *pool)
+static void clean_pool(struct ms_pool_figures *pool)
 {
-    uint64_t *each[] = {&pool->tier_hits[0],  &pool->tier_hits[1], &pool->tier_hits[2],
-                        &pool->misses,        &pool->limbo_waits,  &pool->trims,
-                        &pool->vendor_allocs, &pool->vendor_frees, &pool->fences,
-                        &pool->served_allocs, &pool->served_frees, &pool->largest_free_bytes,
-                        &pool->vendor_ns};
-    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
-        clamp(each[i]);
+    ms_figure_bound(&ms_figure_pool, pool, INT64_MAX / MANY);
     clean_parts(&pool->parts, &pool->reserved_bytes);
     clean_parts(&pool->peak_parts, &pool->peak_reserved_bytes);
 }
@@ -61,15 +48,10 @@ static void clean_flows(void)
     uint64_t rows = ms_table_rows(MS_TABLE_STREAM_ARENAS);
     struct ms_stream_arena_row *flows = rows ? MS_ROWS(STREAM_ARENAS, struct ms_stream_arena_row) : NULL;
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_stream_arena_record *f = &flows[i].record;
-        uint64_t *each[] = {&f->pool,         &f->stream,      &f->reserved_bytes,
-                            &f->live_bytes,   &f->limbo_bytes, &f->largest_free_bytes,
-                            &f->hits[0],      &f->hits[1],     &f->hits[2],
-                            &f->misses,       &f->trims,       &f->crossed,
-                            &f->stolen,       &f->limbo_waits, &f->waited,
-                            &f->hoarded_bytes};
-        for (size_t k = 0; k < sizeof each / sizeof each[0]; k++)
-            clamp(each[k]);
+        struct ms_stream_figures *f = &flows[i].record;
+        ms_figure_bound(&ms_figure_stream, f, INT64_MAX / MANY);
+        clamp(&f->pool);
+        clamp(&f->stream);
         if (f->device < 0 || f->device >= MS_DEVICES_MAX)
             f->pool = 0;
         *(unsigned char *)&f->by_program &= 1;
@@ -81,7 +63,7 @@ static void clean_flows(void)
 static bool recover_pools_is_sound(const struct ms_segment_record *s)
 {
     return s->bytes && s->bytes <= INT64_MAX / MANY && s->address <= INT64_MAX - s->bytes && s->device >= 0 &&
-           s->device < MS_DEVICES_MAX && s->tier < MS_TIERS && s->context <= INT64_MAX;
+           s->device < MS_DEVICES_MAX && s->tier < MS_TIER_COUNT && s->context <= INT64_MAX;
 }
 
 static int recover_pools_by_address(const void *a, const void *b)
@@ -141,7 +123,7 @@ static void add_block(void *arg, const struct ms_block *block)
 
 /* Memory between live blocks was free, pending, or rounding: it counts as stranded, or as cached in a segment
  * without a block. */
-static void add_place(const struct place *place, struct ms_pool_record *pool)
+static void add_place(const struct place *place, struct ms_pool_figures *pool)
 {
     uint64_t bytes = place->end - place->begin;
     pool->reserved_bytes += bytes;
@@ -149,7 +131,7 @@ static void add_place(const struct place *place, struct ms_pool_record *pool)
     *(place->live_bytes ? &pool->parts.stranded : &pool->parts.cached) += bytes - place->live_bytes;
 }
 
-static bool has_room(const struct ms_pool_record *pool, const struct place *place)
+static bool has_room(const struct ms_pool_figures *pool, const struct place *place)
 {
     return place->end - place->begin <= INT64_MAX / MANY - pool->reserved_bytes;
 }
@@ -177,7 +159,7 @@ void ms_recover_pools(void)
             atomic_store(&places.place[i].row->state, MS_SEGMENT_GONE);
     }
     for (uint64_t i = 0; i < rows; i++) {
-        struct ms_pool_record *pool = &pools[i].record;
+        struct ms_pool_figures *pool = &pools[i].record;
         if (pool->peak_reserved_bytes < pool->reserved_bytes) {
             pool->peak_reserved_bytes = pool->reserved_bytes;
             pool->peak_parts = pool->parts;

@@ -32,7 +32,7 @@ struct ms_snapshot_device {
     uint64_t *pending;     /* likewise of what the pool has pending */
     uint64_t served_bytes; /* of the live bytes, from the pool */
     bool has_pool;
-    struct ms_pool_record pool;
+    struct ms_pool_figures pool;
     uint64_t peak_held_bytes; /* of the pool's segments and followed blocks together */
     bool has_balance[MS_BALANCE_MOMENTS];
     uint64_t driver_rounding_bytes; /* now (granules.h) */
@@ -75,7 +75,7 @@ struct ms_snapshot {
     /* by device, space and key; the largest ones if there were too many. Their sites are places */
     struct ms_block *blocks;
     uint64_t block_count, block_total;
-    struct ms_stream_arena_record *flows;
+    struct ms_stream_figures *flows;
     uint32_t flow_count, flow_room;
     struct ms_snapshot_segment *segments;
     uint32_t segment_count, segment_room;

@@ -34,12 +34,12 @@ void ms_snapshot_pool_go(void)
     atomic_load_explicit(&source, memory_order_acquire)->go();
 }
 
-void ms_ledger_tell_pool(int device, const struct ms_pool_record *record)
+void ms_ledger_tell_pool(int device, const struct ms_pool_figures *record)
 {
     ms_pools_put(device, record, listener->now_ns);
 }
 
-void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_arena_record *record)
+void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_figures *record)
 {
     ms_stream_arenas_put(i, record, listener->now_ns);
 }
@@ -52,10 +52,10 @@ void ms_snapshot_pool_figures(struct ms_snapshot *snapshot)
 
 /* --- pieces --- */
 
-static void count_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece)
+static void count_piece(const struct ms_piece_record *piece)
 {
-    listener->segment_count += segment->address != latest_address;
-    latest_address = segment->address;
+    listener->segment_count += piece->segment->address != latest_address;
+    latest_address = piece->segment->address;
     listener->piece_count += listener->piece_count < PIECES_MAX;
     listener->told_count += piece->record_id && listener->told_count < PIECES_MAX;
 }
@@ -92,9 +92,9 @@ static bool continues(const struct ms_snapshot_piece *last, const struct ms_piec
            !last->requested && last->offset + last->bytes == piece->offset;
 }
 
-static void put_piece(const struct ms_segment_record *record, const struct ms_piece_record *piece)
+static void put_piece(const struct ms_piece_record *piece)
 {
-    struct ms_snapshot_segment *segment = snapshot_pool_segment_of(record);
+    struct ms_snapshot_segment *segment = snapshot_pool_segment_of(piece->segment);
     struct ms_snapshot_piece *next = listener->pieces + listener->piece_count;
     if (!segment)
         return;
@@ -105,7 +105,7 @@ static void put_piece(const struct ms_segment_record *record, const struct ms_pi
                                            .bytes = piece->bytes,
                                            .requested = piece->requested,
                                            .state = piece->state};
-        next->block = block_of(piece->record_id, record->address + piece->offset);
+        next->block = block_of(piece->record_id, piece->segment->address + piece->offset);
         listener->piece_count++;
         segment->pieces++;
     } else {
@@ -113,12 +113,12 @@ static void put_piece(const struct ms_segment_record *record, const struct ms_pi
     }
 }
 
-void ms_ledger_tell_piece(const struct ms_segment_record *segment, const struct ms_piece_record *piece)
+void ms_ledger_tell_piece(const struct ms_piece_record *piece)
 {
     if (is_counting)
-        count_piece(segment, piece);
+        count_piece(piece);
     else
-        put_piece(segment, piece);
+        put_piece(piece);
 }
 
 static void tell_pieces(struct ms_snapshot *snapshot, bool counting)
@@ -133,7 +133,7 @@ static void tell_pieces(struct ms_snapshot *snapshot, bool counting)
 
 static uint32_t count_flows(void)
 {
-    struct ms_stream_arena_record flow;
+    struct ms_stream_figures flow;
     uint32_t count = 0;
     while (ms_stream_arenas_read(count, &flow))
         count++;

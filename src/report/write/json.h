@@ -42,6 +42,9 @@ void ms_json_events(struct ms_out *out,
 void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_phase_diagnostics(struct ms_out *out, const struct ms_report_input *input);
 
+/** Sets those figures of a structure that are told there (enum ms_figure_told, or several of them).
+ * json_memory.c */
+void ms_json_figures(json_t *json, const struct ms_figure_list *list, unsigned told, const void *figures);
 /** The parts of the pool's memory. json_memory.c */
 json_t *ms_json_parts(const struct ms_parts *parts);
 /** Name, domain and interface of a phase. json_phases.c */

@@ -28,17 +28,17 @@ static json_t *json_balance_row_json(const struct ms_snapshot *snapshot, int dev
 {
     json_t *json = json_pack("{s:s, s:I, s:I}", "moment", moment, "t_ns", (json_int_t)t_ns, "asked_ns",
                              (json_int_t)balance->asked_ns);
+    struct ms_parts parts = balance->parts;
+    parts.rounding += balance->driver_rounding_bytes;
+    parts.cached += balance->driver_cached_bytes;
     json_t *rest = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes",
-        (json_int_t)balance->in_use_bytes, "requested", (json_int_t)balance->parts.requested, "rounding",
-        (json_int_t)(balance->parts.rounding + balance->driver_rounding_bytes), "limbo",
-        (json_int_t)balance->parts.pending, "cached",
-        (json_int_t)(balance->parts.cached + balance->driver_cached_bytes), "driver_rounding",
-        (json_int_t)balance->driver_rounding_bytes, "driver_cached", (json_int_t)balance->driver_cached_bytes,
-        "stranded", (json_int_t)balance->parts.stranded, "pinned", (json_int_t)balance->parts.pinned,
-        "followed", (json_int_t)balance->followed_bytes, "contexts", (json_int_t)balance->contexts_bytes,
-        "untracked", (json_int_t)balance->untracked_bytes, "managed_bytes",
-        (json_int_t)balance->managed_bytes, "confidence", balance->is_inferred ? "inferred" : "exact");
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "in_use_bytes", (json_int_t)balance->in_use_bytes,
+        "driver_rounding", (json_int_t)balance->driver_rounding_bytes, "driver_cached",
+        (json_int_t)balance->driver_cached_bytes, "followed", (json_int_t)balance->followed_bytes, "contexts",
+        (json_int_t)balance->contexts_bytes, "untracked", (json_int_t)balance->untracked_bytes,
+        "managed_bytes", (json_int_t)balance->managed_bytes, "confidence",
+        balance->is_inferred ? "inferred" : "exact");
+    ms_json_figures(rest, &ms_figure_parts, MS_FIGURE_POOL, &parts);
     ms_json_set_device(json, device);
     json_object_update(json, rest);
     json_decref(rest);

@@ -126,7 +126,7 @@ static bool is_preallocated(void)
 static bool write_pool_findings(struct ms_out *out, int device, const struct ms_snapshot_device *of)
 {
     bool said = false;
-    const struct ms_pool_record *pool = &of->pool;
+    const struct ms_pool_figures *pool = &of->pool;
     uint64_t live = of->account.device.peak_live_bytes;
     uint64_t beyond = pool->peak_reserved_bytes > live ? pool->peak_reserved_bytes - live : 0;
     const struct {

@@ -62,12 +62,20 @@ static uint64_t allocations(const struct ms_account *account)
     return count;
 }
 
+void ms_json_figures(json_t *json, const struct ms_figure_list *list, unsigned told, const void *figures)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        if (list->rows[i].told & told)
+            json_object_set_new(json, list->rows[i].key,
+                                json_integer((json_int_t)ms_figure_in(&list->rows[i], figures)));
+    }
+}
+
 json_t *ms_json_parts(const struct ms_parts *parts)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "requested", (json_int_t)parts->requested, "rounding",
-                     (json_int_t)parts->rounding, "limbo", (json_int_t)parts->pending, "cached",
-                     (json_int_t)parts->cached, "stranded", (json_int_t)parts->stranded, "pinned",
-                     (json_int_t)parts->pinned);
+    json_t *json = json_object();
+    ms_json_figures(json, &ms_figure_parts, MS_FIGURE_POOL, parts);
+    return json;
 }
 
 static uint64_t without(uint64_t all, uint64_t part)
@@ -77,7 +85,7 @@ static uint64_t without(uint64_t all, uint64_t part)
 
 /* The allocations that the vendor was spared, each as long as those that it made took on average: what their
  * frees would have waited is not known. */
-static uint64_t saved_ns(const struct ms_pool_record *pool)
+static uint64_t saved_ns(const struct ms_pool_figures *pool)
 {
     uint64_t spared = without(pool->served_allocs, pool->vendor_allocs), ns;
 
@@ -91,7 +99,7 @@ static uint64_t saved_ns(const struct ms_pool_record *pool)
  * comes and goes with graphs nobody calls for. */
 static void set_vendor_calls(json_t *json, const struct ms_snapshot_device *device)
 {
-    const struct ms_pool_record *pool = &device->pool;
+    const struct ms_pool_figures *pool = &device->pool;
     const struct ms_amount *graphs = &device->account.kinds[MS_KIND_GRAPH];
     uint64_t all = without(allocations(&device->account) + device->freed_count,
                            2 * graphs->total_count - graphs->live_count);
@@ -136,7 +144,7 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
     static const uint8_t no_uuid[16];
     struct ms_device_info info;
     const struct ms_amount *amount = &device->account.device;
-    const struct ms_pool_record *pool = &device->pool;
+    const struct ms_pool_figures *pool = &device->pool;
     if (!ms_events_device(number, &info))
         memset(&info, 0, sizeof info);
     json_t *json = json_pack("{s:i, s:s, s:o}", "index", ms_device_index(number), "api",

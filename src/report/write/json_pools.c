@@ -11,71 +11,40 @@
 
 enum { BLOCKS_OF_SEGMENT_MAX = 10000, STREAMS_OF_POOL_MAX = 256 };
 
-static const char *const tier_names[MS_TIERS] = {"slab", "run", "single"};
 static const char *const state_names[MS_PIECE_STATES] = {"live", "limbo", "free", "pinned"};
 
-static void json_pools_less(uint64_t *sum, uint64_t part)
-{
-    *sum = *sum > part ? *sum - part : 0;
-}
-
 /* The figures of a device hold those of the program's own pools, which have rows of their own. */
-static struct ms_pool_record without_flows(const struct ms_snapshot *snapshot, int device)
+static struct ms_pool_figures without_flows(const struct ms_snapshot *snapshot, int device)
 {
-    struct ms_pool_record rest = snapshot->devices[device].pool;
+    struct ms_pool_figures rest = snapshot->devices[device].pool;
     for (uint32_t i = 0; i < snapshot->flow_count; i++) {
-        const struct ms_stream_arena_record *flow = &snapshot->flows[i];
-        if (!flow->pool || flow->device != device)
-            continue;
-        for (unsigned tier = 0; tier < MS_TIERS; tier++)
-            json_pools_less(&rest.tier_hits[tier], flow->hits[tier]);
-        json_pools_less(&rest.misses, flow->misses);
-        json_pools_less(&rest.limbo_waits, flow->limbo_waits);
-        json_pools_less(&rest.trims, flow->trims);
+        if (snapshot->flows[i].pool && snapshot->flows[i].device == device)
+            ms_figure_less(&ms_figure_pool, &rest, &ms_figure_stream, &snapshot->flows[i]);
     }
     return rest;
 }
 
-static json_t *hits_json(const uint64_t *tier_hits)
+static json_t *stream_json(const struct ms_stream_figures *flow)
 {
-    json_t *hits = json_object();
-    for (unsigned tier = 0; tier < MS_TIERS; tier++)
-        json_object_set_new(hits, tier_names[tier], json_integer((json_int_t)tier_hits[tier]));
-    return hits;
-}
-
-static json_t *stream_json(const struct ms_stream_arena_record *flow)
-{
-    const json_int_t hits = (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]);
-    json_t *json = json_pack(
-        "{s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", (json_int_t)flow->stream,
-        "ended", (int)flow->ended, "reserved_bytes", (json_int_t)flow->reserved_bytes, "live_bytes",
-        (json_int_t)flow->live_bytes, "limbo_bytes", (json_int_t)flow->limbo_bytes, "hits", hits, "misses",
-        (json_int_t)flow->misses, "limbo_waits", (json_int_t)flow->limbo_waits, "crossed_frees",
-        (json_int_t)flow->crossed, "borrowed", (json_int_t)flow->stolen, "waited", (json_int_t)flow->waited);
-    if (flow->hoarded_bytes)
-        json_object_set_new(json, "hoarded_bytes", json_integer((json_int_t)flow->hoarded_bytes));
+    json_t *json = json_pack("{s:I, s:b, s:I}", "stream", (json_int_t)flow->stream, "ended", (int)flow->ended,
+                             "hits", (json_int_t)(flow->hits[0] + flow->hits[1] + flow->hits[2]));
+    ms_json_figures(json, &ms_figure_stream, MS_FIGURE_STREAM, flow);
+    if (!flow->hoarded_bytes)
+        json_object_del(json, "hoarded_bytes");
     return json;
 }
 
-static void json_pools_add(struct ms_stream_arena_record *sum, const struct ms_stream_arena_record *flow)
+static void set_pool(json_t *json, const char *kind, const struct ms_figure_list *list, unsigned told,
+                     const void *figures)
 {
-    for (unsigned tier = 0; tier < MS_TIERS; tier++)
-        sum->hits[tier] += flow->hits[tier];
-    sum->reserved_bytes += flow->reserved_bytes;
-    sum->live_bytes += flow->live_bytes;
-    sum->limbo_bytes += flow->limbo_bytes;
-    sum->misses += flow->misses;
-    sum->trims += flow->trims;
-    sum->crossed += flow->crossed;
-    sum->stolen += flow->stolen;
-    sum->limbo_waits += flow->limbo_waits;
-    sum->waited += flow->waited;
-    if (sum->largest_free_bytes < flow->largest_free_bytes)
-        sum->largest_free_bytes = flow->largest_free_bytes;
+    json_t *hits = json_object();
+    ms_json_figures(hits, list, MS_FIGURE_TIER, figures);
+    json_object_set_new(json, "kind", json_string(kind));
+    json_object_set_new(json, "tier_hits", hits);
+    ms_json_figures(json, list, told, figures);
 }
 
-static const char *json_pools_kind_of(const struct ms_stream_arena_record *flow)
+static const char *json_pools_kind_of(const struct ms_stream_figures *flow)
 {
     return flow->former ? "ended" : flow->by_program ? "program" : "default";
 }
@@ -83,14 +52,14 @@ static const char *json_pools_kind_of(const struct ms_stream_arena_record *flow)
 /* One of the program's own pools, with all its streams; or what is left of those that it destroyed. */
 static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t number)
 {
-    struct ms_stream_arena_record sum;
+    struct ms_stream_figures sum;
     json_t *streams = json_array();
     memset(&sum, 0, sizeof sum);
     for (uint32_t i = 0; i < snapshot->flow_count; i++) {
-        const struct ms_stream_arena_record *flow = &snapshot->flows[i];
+        const struct ms_stream_figures *flow = &snapshot->flows[i];
         if (flow->pool != number)
             continue;
-        json_pools_add(&sum, flow);
+        ms_figure_add(&ms_figure_stream, &sum, flow);
         sum.device = flow->device;
         sum.by_program = flow->by_program;
         sum.former = flow->former;
@@ -99,16 +68,8 @@ static json_t *mempool_json(const struct ms_snapshot *snapshot, int id, uint64_t
     }
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, sum.device);
-    json_t *rest =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "kind",
-                  json_pools_kind_of(&sum), "tier_hits", hits_json(sum.hits), "misses",
-                  (json_int_t)sum.misses, "limbo_waits", (json_int_t)sum.limbo_waits, "trims",
-                  (json_int_t)sum.trims, "largest_free_bytes", (json_int_t)sum.largest_free_bytes,
-                  "reserved_bytes", (json_int_t)sum.reserved_bytes, "live_bytes", (json_int_t)sum.live_bytes,
-                  "limbo_bytes", (json_int_t)sum.limbo_bytes, "crossed_frees", (json_int_t)sum.crossed,
-                  "borrowed", (json_int_t)sum.stolen, "waited", (json_int_t)sum.waited, "streams", streams);
-    json_object_update(json, rest);
-    json_decref(rest);
+    set_pool(json, json_pools_kind_of(&sum), &ms_figure_stream, MS_FIGURE_POOL, &sum);
+    json_object_set_new(json, "streams", streams);
     return json;
 }
 
@@ -126,18 +87,10 @@ static uint64_t next_pool(const struct ms_snapshot *snapshot, uint64_t number)
 
 static json_t *pool_json(const struct ms_snapshot *snapshot, int id, int device)
 {
-    const struct ms_pool_record own = without_flows(snapshot, device), *pool = &own;
-    json_t *hits = hits_json(pool->tier_hits);
+    const struct ms_pool_figures own = without_flows(snapshot, device);
     json_t *json = json_pack("{s:i}", "id", id);
     ms_json_set_device(json, device);
-    json_t *rest =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "kind", "sync", "tier_hits", hits,
-                  "misses", (json_int_t)pool->misses, "limbo_waits", (json_int_t)pool->limbo_waits, "trims",
-                  (json_int_t)pool->trims, "largest_free_bytes", (json_int_t)pool->largest_free_bytes,
-                  "vendor_allocs", (json_int_t)pool->vendor_allocs, "vendor_frees",
-                  (json_int_t)pool->vendor_frees, "fences", (json_int_t)pool->fences);
-    json_object_update(json, rest);
-    json_decref(rest);
+    set_pool(json, "sync", &ms_figure_pool, MS_FIGURE_POOL | MS_FIGURE_OWN, &own);
     return json;
 }
 
@@ -230,10 +183,11 @@ static json_t *segment_json(const struct ms_snapshot_segment *segment, const str
     json_t *json = json_object(),
            *blocks = segment->pieces ? told_blocks(segment, snapshot) : known_blocks(segment, snapshot);
     ms_json_set_device(json, record->device);
-    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address", ms_out_hex(record->address),
-                             "bytes", (json_int_t)record->bytes, "tier", tier_names[record->tier], "backing",
-                             record->vmm ? "vmm" : "malloc", "blocks", blocks, "context",
-                             (json_int_t)record->context, "pinned", (int)record->pinned);
+    json_t *rest =
+        json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:b}", "address", ms_out_hex(record->address), "bytes",
+                  (json_int_t)record->bytes, "tier", ms_figure_pool.rows[record->tier].key, "backing",
+                  record->vmm ? "vmm" : "malloc", "blocks", blocks, "context", (json_int_t)record->context,
+                  "pinned", (int)record->pinned);
     json_object_update(json, rest);
     json_decref(rest);
     if (segment->pieces_left_out)
