@@ -17,8 +17,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "base/thread/thread_own.h"
-#include "base/arena.h"
 #include "base/at_fork.h"
 #include "base/thread/bias.h"
 #include "base/thread/cancel.h"
@@ -37,10 +35,7 @@
 #include "hooks/lookup/resolve.h"
 #include "hooks/hook_scope.h"
 #include "hooks/serve/serve.h"
-#include "hooks/follow/footprints.h"
 #include "hooks/follow/uses.h"
-#include "hooks/follow/watch.h"
-#include "unwind/python/merge.h"
 #include "unwind/python/python.h"
 
 _Atomic int ms_init_state;

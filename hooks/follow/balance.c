@@ -13,7 +13,6 @@
 #include "vendor/context_scope.h"
 #include "hooks/follow/graph_memory.h"
 #include "hooks/serve/serve.h"
-#include "hooks/serve/serve_handles.h"
 #include "hooks/follow/footprints.h"
 #include "record/footprint/granules.h"
 #include "record/footprint/footprints.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/lock.h"
-#include "base/log.h"
 #include "vendor/context_scope.h"
 #include "hooks/follow/balance.h"
 #include "hooks/init.h"

@@ -1,7 +1,6 @@
 /* watch.c - see watch.h. Runs in the program's threads; no allocation and no lock of its own. */
 #include "hooks/follow/watch.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"

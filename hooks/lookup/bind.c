@@ -8,8 +8,6 @@
  * the caller's object needs; what those need who brought it; the order of loading. All of it is the same in
  * each run. Under the resolve lock, but for what is called lockless; no allocation but the arena's, once.
  * Objects are looked at inside ms_each_object's callbacks, where they cannot be unloaded. */
-#include "config.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * pool; the vendor is called with the guard closed. No lock of its own, no allocation. */
 #include "hooks/serve/answer.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/options/options.h"

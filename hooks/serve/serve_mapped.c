@@ -3,10 +3,8 @@
  * Under MEMSHIM_BACKING=vmm a block of the program's lies in such memory, and natively it would not: the
  * driver refuses a handle to it, and to unmap it. So it is asked about an address that is nobody's, and its
  * refusal is the program's. No lock, no allocation. */
-#include <stdatomic.h>
 
 #include "hooks/serve/answer.h"
-#include "hooks/init.h"
 #include "hooks/serve/serve.h"
 #include "pool/api/pool.h"
 

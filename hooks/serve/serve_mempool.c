@@ -5,12 +5,9 @@
  * use. No lock, no allocation; inside a hook scope. */
 #include "hooks/serve/answer.h"
 
-#include <stdatomic.h>
 
 #include "vendor/gpu.h"
-#include "hooks/init.h"
 #include "hooks/serve/serve.h"
-#include "hooks/follow/watch.h"
 #include "pool/stream/stream.h"
 
 /* Plain memory of one device, for this process alone: what is carved of it is as good as what the driver

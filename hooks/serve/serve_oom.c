@@ -14,7 +14,6 @@
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -14,14 +14,9 @@
 #include "base/objects/objects.h"
 #include "base/options/options.h"
 #include "base/thread/slow_path.h"
-#include "hooks/serve/answer.h"
 #include "hooks/follow/balance.h"
-#include "hooks/follow/buffers.h"
-#include "hooks/follow/graph_memory.h"
-#include "hooks/follow/graph_execs.h"
 #include "hooks/serve/serve_handles.h"
 #include "hooks/lookup/unknown.h"
-#include "hooks/follow/watch.h"
 #include "pool/stream/stream.h"
 
 #define REFRESH_NS 10000000u

@@ -3,8 +3,6 @@
  * Floor 0. The fast path is one compare-and-swap; a lock is held only while a chunk is mapped. Chunks are
  * never unmapped: readers of append-only tables hold no reference. Small at first, since most programs need
  * little, and of huge pages where there is much. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>

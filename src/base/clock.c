@@ -2,8 +2,6 @@
  *
  * Floor 0. One anchor (counter, time and rate) for all threads, guarded by a sequence number: who finds it
  * old sets it anew, unless another does so just then. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
 /* files.c - files that memshim reads and writes where others may write too; see files.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,6 +1,4 @@
 /* libc.c - what C libraries have only lately; see libc.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <stddef.h>
 

@@ -8,6 +8,8 @@
 #ifndef MS_BASE_LOCK_H
 #define MS_BASE_LOCK_H
 
+#include "config.h" /* MS_DEBUG_CHECKS */
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

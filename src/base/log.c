@@ -3,8 +3,6 @@
  * Floor 0. Lines are put together on an auxiliary stack (aux_stack.h), and lie in one; the write is the bare
  * system call, because write() is a cancellation point, and happens on the thread's own, since it may take
  * long. The kept diagnostics are a table of the record. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
 /* run_list.c - see run_list.h. */
-#include "config.h"
-
 #include "base/run_list.h"
 
 #include <fcntl.h>

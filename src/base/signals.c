@@ -1,6 +1,4 @@
 /* signals.c - see signals.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>

@@ -1,6 +1,4 @@
 /* size.c - sizes as people write them; see size.h. */
-#include "config.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <strings.h>

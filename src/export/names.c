@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 
 static uint64_t names_hash_of(const char *text)
 {

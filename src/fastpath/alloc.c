@@ -7,8 +7,6 @@
  * of that for a stream that the program has made. A block that no magazine has, as none has one without a
  * class, is taken of the heap before the locks (fallback.c, which may record an event), and is given in two
  * steps if it has to be. */
-#include "config.h"
-
 #include "fastpath/fastpath.h"
 #include "fastpath/inside.h"
 #include "fastpath/streams.h"

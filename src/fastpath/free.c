@@ -4,8 +4,6 @@
  * a context goes into the batch that waits for the epoch that is open; one that its own stream frees is ready
  * for that stream at once. What the pending list is to be told, or a pool that was destroyed gives back,
  * comes behind the locks. */
-#include "config.h"
-
 #include "fastpath/fastpath.h"
 #include "fastpath/inside.h"
 #include "fastpath/streams.h"

@@ -3,8 +3,6 @@
  * Floor 2.5. What is at hand is good while both of its locks are this thread's own. So whoever ends a
  * context, or what is served of it, takes the thread caches' locks away, or says that they were
  * (ms_heap_revoke). */
-#include "config.h"
-
 #include <string.h>
 
 #include "fastpath/fastpath.h"

@@ -1,8 +1,6 @@
 /* nodes.c - reading the tree of stacks.
  *
  * Floor 1. No lock: nodes are only appended. */
-#include "config.h"
-
 #include "unwind/tree.h"
 
 int ms_stack_node(ms_stack_id id, ms_stack_id *parent_p, uintptr_t *frame_p, uint32_t *generation_p)

@@ -1,8 +1,6 @@
 /* sample.c - which calls take their stack when stacks are sampled.
  *
  * Floor 1. No lock, no allocation. Random numbers are each thread's own. */
-#include "config.h"
-
 #include <stdatomic.h>
 #include <time.h>
 

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/compiler.h"
 
 #define CONTEXTS    64
 #define DEVICE_BITS 8

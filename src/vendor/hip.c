@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/thread/guard.h"
 #include "vendor/context_scope.h"
 
 #define LIBRARIES 8

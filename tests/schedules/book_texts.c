@@ -63,7 +63,12 @@ struct bytes {
     uint64_t head[4];
     unsigned char bytes[2 * NAME_BYTES];
 };
-enum { COMPACT_ASCII = 1 << 5 | 1 << 6 | 1 << 2, VERSION = 0x030c00f0, TEXT_ASCII = 40, TEXT_COMPACT = 56 };
+enum {
+    COMPACT_ASCII = 1 << 5 | 1 << 6 | 1 << 2,
+    TEXT_VERSION = 0x030c00f0,
+    TEXT_ASCII = 40,
+    TEXT_COMPACT = 56
+};
 
 /* Each third has its file's name of another. */
 static void name_code(unsigned i, char *file, char *name)
@@ -86,7 +91,7 @@ void book_code(unsigned i)
     struct ms_python_texts texts;
     struct ms_python_reader reader = {.is_copying = false};
     const struct ms_python_interpreter interpreter = {
-        .symbols = {.version = VERSION, .str_type = (uintptr_t)&type},
+        .symbols = {.version = TEXT_VERSION, .str_type = (uintptr_t)&type},
         .layout = {.text_ascii = TEXT_ASCII, .text_compact = TEXT_COMPACT}};
     _Alignas(8) struct string file = {.head = {1, (uintptr_t)&type, 0, 0, COMPACT_ASCII}}, name = file;
     _Alignas(8) struct bytes lines = {.head = {1, (uintptr_t)&type, 0, 0}};
@@ -108,7 +113,7 @@ static bool is_code(const struct ms_code *code, unsigned i)
     unsigned char lines[2 * NAME_BYTES];
     const unsigned char *found = ms_code_lines(code);
     name_code(i, file, name);
-    return code->first_line == 10 + i && code->version == VERSION >> 16 &&
+    return code->first_line == 10 + i && code->version == TEXT_VERSION >> 16 &&
            code->lines_bytes == lines_of(i, lines) && found && memcmp(found, lines, code->lines_bytes) == 0 &&
            strcmp(ms_code_text(code->file), file) == 0 && strcmp(ms_code_text(code->name), name) == 0;
 }

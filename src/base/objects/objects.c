@@ -6,8 +6,6 @@
  * loaded where something was unloaded. Rows are found by objects_index.c. The loader holds that list lock
  * only while it links an object in or out, never while constructors run, so a thread that a constructor waits
  * for can refresh. */
-#include "config.h"
-
 #include <errno.h>
 #include <link.h>
 #include <stddef.h>

@@ -1,11 +1,8 @@
 /* objects_index.c - see objects_index.h. */
-#include "config.h"
-
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/arena.h"
-#include "base/compiler.h"
 #include "base/objects/objects_index.h"
 
 /* 48 bits of addresses by pages of 4 KiB: three levels of 12 bits. */

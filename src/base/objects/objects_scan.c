@@ -1,10 +1,7 @@
 /* objects_scan.c - what the loader has loaded, as rows; see objects_scan.h.
  *
  * Floor 0. Everything is read inside a callback of dl_iterate_phdr, which holds the loader's list still. */
-#include "config.h"
-
 #include <elf.h>
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -3,8 +3,6 @@
  * Floor 0. The list is only ever added to at its end, so that what came since stands behind what was the
  * last, as long as nothing was taken off it. Its links are read inside a callback of dl_iterate_phdr, which
  * holds it still. */
-#include "config.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <string.h>

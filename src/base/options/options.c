@@ -2,8 +2,6 @@
  *
  * Floor 0. ms_options_load is called once, before any reader; after that everything here is constant. The
  * values live in static storage, whose untouched pages cost nothing. */
-#include "config.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

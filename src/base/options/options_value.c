@@ -1,15 +1,12 @@
 /* options_value.c - reading one option's value from text, and finding options by name.
  *
  * Floor 0. Pure functions; only options.c calls them. */
-#include "config.h"
-
 #include <ctype.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/compiler.h"
 #include "base/options/options_value.h"
 #include "base/size.h"
 #include "base/thread/aux_stack.h"

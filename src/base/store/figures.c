@@ -1,6 +1,4 @@
 /* figures.c - see figures.h. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/compiler.h"

@@ -4,8 +4,6 @@
  * it may hold a descriptor for some microseconds. No descriptor is kept, for the host may close any (and open
  * a file of its own under the number): the file is opened again by its name to grow, and taken only if it is
  * the same file still. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -3,8 +3,6 @@
  * Floor 0, command line only; one thread. The file may be cut off, damaged, or made to look like a ledger:
  * what is taken from it is bounds-checked here as far as it says where things lie. It is read, not mapped: a
  * file that is cut off meanwhile would otherwise be a SIGBUS. */
-#include "config.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,4 @@
 /* aux_stack.c - auxiliary stacks: taking one, and calling a function on it. See aux_stack.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -4,8 +4,6 @@
  * which nothing but the type follows what is done here; whatever else may change in it meanwhile (another
  * thread asks for this one's end, a signal's handler runs) leaves more than one byte changed, or not each
  * time, and then it is not known, and the type is set as ever. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/thread/cancel.h"

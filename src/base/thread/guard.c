@@ -1,8 +1,6 @@
 /* guard.c - the per-thread record of what memshim is doing.
  *
  * Floor 0. Called from hooks; no lock, no allocation. */
-#include "config.h"
-
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
  *
  * Floor 0. No lock: a record has its thread's number, which another thread puts its own in the place of when
  * that thread is gone. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 
 #include "cli/check/check.h"
 #include "cli/array.h"
-#include "report/text/text.h"
 
 /* So many processes are named of those that break one rule. */
 enum { PROCESSES_NAMED = 64 };

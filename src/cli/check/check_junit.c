@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/check/check.h"
-#include "report/text/text.h"
 #include "report/text/utf8.h"
 
 /* The text as it stands between quotes or tags. A character that XML cannot say becomes a question mark. */

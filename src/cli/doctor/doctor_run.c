@@ -2,8 +2,6 @@
  * doctor.h.
  *
  * Floor 5. Reports go to a directory of their own that is removed again. */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

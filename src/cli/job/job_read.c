@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "cli/job/job.h"
 
 struct reading {

@@ -7,7 +7,6 @@
 #include "cli/job/job.h"
 #include "cli/run/run_reports.h"
 #include "export/json_text.h"
-#include "report/text/text.h"
 
 static void put_int(FILE *out, const char *before, const char *key, json_int_t value)
 {

@@ -1,8 +1,6 @@
 /* preload.c - the environment under which a program is followed; see preload.h.
  *
  * Floor 5. */
-#include "config.h"
-
 #include "cli/run/preload.h"
 
 #include <limits.h>

@@ -10,7 +10,6 @@
 #include "cli/screens/frag.h"
 #include "cli/load.h"
 #include "cli/screens/multi_report.h"
-#include "report/text/text.h"
 #include "report/analyse/view.h"
 
 struct frag_options {

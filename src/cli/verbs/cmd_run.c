@@ -2,8 +2,6 @@
  *
  * Floor 5. The program's own status is the command's, unless memshim fails before it runs or a condition was
  * asked for. */
-#include "config.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "cli/cli.h"
-#include "cli/load.h"
 #include "cli/screens/multi_report.h"
 #include "report/text/text.h"
 

@@ -2,8 +2,6 @@
  *
  * Floor 4. Reference: dh_main.c and dh_view.js of valgrind. Bytes are those of the report; how many blocks a
  * site held at its most and at the peak is not recorded, so that is told from the mean size of its blocks. */
-#include "config.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 

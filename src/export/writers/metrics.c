@@ -4,8 +4,6 @@
  * the name of a counter's family, in units, and in the last line. A label for each call site would be a time
  * series for each, in every run: only the SITES_MAX largest have one, the others are one more; likewise
  * owners. A family stands once, with the samples of all processes. */
-#include "config.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

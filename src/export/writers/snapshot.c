@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "export/blocks.h"
 #include "export/export.h"
 #include "export/pickle.h"

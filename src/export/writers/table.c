@@ -3,9 +3,6 @@
  * Floor 4. Reference: RFC 4180; JSON Lines. Both have the same columns in the same order, in JSON each with
  * one type in every row, so that a column can be told from its first row. In CSV a text that a spreadsheet
  * would take for a formula has an apostrophe in front (OWASP, "CSV injection"). */
-#include "config.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

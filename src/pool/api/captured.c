@@ -4,8 +4,6 @@
  * back while there are graphs, of its context, or of any where memory is in stream order. Captures begin and
  * end under the streams' lock and that of their context's fence; which are open the clock knows
  * (clock/captures.h). */
-#include "config.h"
-
 #include "pool/mapped/mapped.h"
 #include "pool/stream/stream_arena.h"
 

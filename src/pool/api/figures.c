@@ -4,8 +4,6 @@
  * its heaps, and what heaps left behind whose contexts are gone. The peak of reserved memory is noted
  * whenever the vendor gave some, with the parts of that moment, in which the block that it was asked for is
  * the program's already. No allocation; the observer is told without a lock. */
-#include "config.h"
-
 #include "pool/mapped/mapped.h"
 #include "pool/api/internal.h"
 #include "pool/external/external.h"

@@ -3,8 +3,6 @@
  * Heaps are never given back: one whose context died serves the next context that comes, in its next life. A
  * handle of the life before is told by the number of the life. The table is read without a lock and written
  * under the one below, which is taken with none of a heap's locks held or to be taken inside. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

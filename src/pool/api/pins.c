@@ -4,8 +4,6 @@
  * pinned stays as it is until the last pin is undone. A whole block that was ever pinned goes back to the
  * vendor then, since a stale handle to it must never lead to the next block. One lock, taken inside a thread
  * cache's and outside the tables'. */
-#include "config.h"
-
 #include <string.h>
 
 #include "pool/api/internal.h"

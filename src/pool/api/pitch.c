@@ -3,8 +3,6 @@
  * Nothing of the vendor's answers that but an allocation. The row goes back by a stream of ours, for which
  * nobody waits; where there is no such free, by a plain one, and only while the device has nothing to do: so
  * that is seen first. No lock held. */
-#include "config.h"
-
 #include "pool/api/internal.h"
 
 static bool can_give_back(struct ms_heap *heap)

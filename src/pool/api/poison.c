@@ -9,8 +9,6 @@
  * filled. Memory in the order of streams is filled in that order, but not where it is had or freed on a
  * stream of another device, which may have no access to it. It is a mode for debugging: each allocation and
  * each free waits for the device. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
 

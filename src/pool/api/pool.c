@@ -4,8 +4,6 @@
  * the page map, the extent, the state word, the magazine. A state word is exchanged at the first half of a
  * free, so that of two frees of one address one is refused, whoever comes first. Nothing is allocated here
  * but records of space/tables.c, and those not on a hit. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/mapped/mapped.h"
 #include "pool/stream/stream_arena.h"

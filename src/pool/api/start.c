@@ -2,8 +2,6 @@
  *
  * Floor 2. Called once before anything else: no lock is taken. What is noted goes to the observer, with
  * whatever locks the caller holds. */
-#include "config.h"
-
 #include "pool/stream/stream_arena.h"
 #include "pool/external/external.h"
 #include "pool/space/address_cache.h"

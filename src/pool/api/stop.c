@@ -9,8 +9,6 @@
  *
  * A thread cache or a heap is locked by nobody beside another heap's, so the order of heaps does not
  * matter. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/clock.h"

@@ -3,8 +3,6 @@
  * All locks of a heap are held while its pieces are told, and those of all heaps where the caller has stopped
  * the pool: the listener calls nobody. Segments come in the order in which the vendor gave them, newest
  * first; pieces in order of address. */
-#include "config.h"
-
 #include "pool/api/internal.h"
 #include "pool/external/external.h"
 

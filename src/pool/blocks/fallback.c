@@ -7,8 +7,6 @@
  * stream's request the driver answers as it stands, by the rules of its own pool. What no heap here makes
  * (other kinds of memory, other libraries' buffers) has room made for it by the same patience. No lock is
  * held where the vendor is called. */
-#include "config.h"
-
 #include <sched.h>
 
 #include "base/clock.h"

@@ -2,8 +2,6 @@
  *
  * Chunks are larger the more is carved already; what is too much goes back before (keep.c). Stream arenas ask
  * by rules of their own (arena_source.c). No lock is held where the vendor is called. */
-#include "config.h"
-
 #include <stdio.h>
 
 #include "base/size.h"

@@ -1,7 +1,5 @@
 /* rules.c - what the bytes of a heap ask of it (extents.h): captures, pages that are mapped, and what may be
  * carved. Heap's lock held. */
-#include "config.h"
-
 #include "pool/mapped/mapped.h"
 
 static void used(struct ms_extent *extent)

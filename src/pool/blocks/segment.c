@@ -3,8 +3,6 @@
  * No lock is held across a call, but the fence's where fence.c asks. Calls are made with the heap's context
  * current and the thread's capture mode relaxed, and leave both as they were. A status that says that the
  * context is lost stands the heap down. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/stream/driver_frees.h"

@@ -1,6 +1,4 @@
 /* batch.c - records of batches, which are used again. One lock, with none taken inside. */
-#include "config.h"
-
 #include "base/lock.h"
 #include "base/records.h"
 #include "pool/cache/batch.h"

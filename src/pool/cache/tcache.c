@@ -9,8 +9,6 @@
  * (pending.c) is then there to be used, and lies together with its neighbours. Batches that overflow wait in
  * the heap's pending list, and go back to the thread cache that they came from, if it asks for one in
  * time. */
-#include "config.h"
-
 #include "pool/cache/tcache.h"
 
 enum { BATCHES_LOOKED_AT = 24, RECORDS_AHEAD = 6, NEIGHBOURS_AHEAD = 3 };

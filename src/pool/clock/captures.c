@@ -4,8 +4,6 @@
  * stream may be an error. So it is counted by what the program called. Owns rows of the arena, which are used
  * again and never leave the list, so that who reads it needs no lock; and the count of all
  * (vendor/context_scope.h), which is written here alone. */
-#include "config.h"
-
 #include "base/arena.h"
 #include "base/at_fork.h"
 #include "base/thread/guard.h"

@@ -9,8 +9,6 @@
  * and tells only when those before it are done. An event that a capture took in tells nothing, nor does a
  * number of whose events it is one. Owns events, a few of which are kept for the next marks; the ring is of
  * the arena, and stays with the record. */
-#include "config.h"
-
 #include "base/arena.h"
 #include "base/clock.h"
 #include "vendor/context_scope.h"

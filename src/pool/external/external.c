@@ -3,8 +3,6 @@
  * Owns a table of records that is filled once and searched from its beginning: a program has few such
  * buffers, and each costs the vendor a thousand times what the search does. One lock, taken with none of the
  * pool's held or to be taken inside. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -10,8 +10,6 @@
  * the lock too. While a capture is open no epoch closes. Neither call waits for the device. Where there can
  * be no event over a context, each stream that can have work gets one (fence_streams.c); the last of them
  * carries the epoch, and events are looked at in their order. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/clock.h"

@@ -11,8 +11,6 @@
  * Where not every stream is known no epoch closes: that may be the stream that captures, so waiting would be
  * no better, and what was freed stays pending until the program itself waits for the context. All under the
  * fence's lock. */
-#include "config.h"
-
 #include "pool/stream/stream_arena.h"
 
 /* An event in it follows all work of blocking streams. */

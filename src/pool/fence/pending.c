@@ -14,8 +14,6 @@
  * behind work that was issued while it waits. The hook waits, with nothing of ours held
  * (hooks/serve/serve_wait.c): a handle says what for, and each look at it is a query in relaxed capture mode
  * under the fence's lock. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/api/internal.h"
 

@@ -9,8 +9,6 @@
  * open anywhere. That call cannot be made under a lock, and what it destroys it destroys where it enters the
  * driver: so a capture that is about to begin lets those enter first that were told that none is open
  * (ms_pool_capture_begins). Nothing is allocated here. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/fence/wait.h"

@@ -9,8 +9,6 @@
  * The observer sees one segment for each stretch of mapped pages. What was told is kept, and compared with
  * what is there: one difference at a time is told, without a lock, by whichever thread came first; others
  * leave word that there may be more. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

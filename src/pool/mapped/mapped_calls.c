@@ -9,8 +9,6 @@
  * programming guide, virtual memory management; cuMemSetAccess). So each context that is given access to a
  * heap's context is counted by its device, and what is mapped now, and later, is opened to those devices. A
  * growth that is under way sees by the version that it has to set access again. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "base/devices.h"
 #include "pool/mapped/mapped.h"

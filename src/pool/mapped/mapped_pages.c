@@ -4,8 +4,6 @@
  * missing: into a hole, together with what is free on either side of it. The pages that are missing are taken
  * from free extents in which they lie as a whole, small runs first, so that large ones stay for large blocks.
  * Holes are runs without memory; they begin and end with pages, and two of them are never neighbours. */
-#include "config.h"
-
 #include "pool/mapped/mapped.h"
 
 static bool is_hole(const struct ms_extent *extent)

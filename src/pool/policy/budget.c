@@ -1,7 +1,5 @@
 /* budget.c - how many fences may be spent before something is split: a growth beyond what was ever reserved
  * earns its share of the most, and so many frees of large blocks earn one. Heap's lock held. */
-#include "config.h"
-
 #include "pool/api/internal.h"
 
 static void earn_fences(struct ms_budget *budget, uint64_t shares)

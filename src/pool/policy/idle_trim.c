@@ -10,8 +10,6 @@
  * What of another vendor's is recycled whole (recycled.h) goes by the same amount, in a call of that vendor's
  * (hooks/serve/serve_handles.c). The release threshold of a pool is the program's own wish, and stays. No
  * lock is held where the vendor is called; what the device does is waited for no longer than a moment. */
-#include "config.h"
-
 #include "pool/mapped/mapped.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/external/external.h"

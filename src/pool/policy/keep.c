@@ -11,8 +11,6 @@
  * the program has, or had at most, goes back. When the program waits, whole free segments beyond MEMSHIM_KEEP
  * do; a loop that asks for them again each time keeps them for a minute, while nobody else is on the
  * device. */
-#include "config.h"
-
 #include <sched.h>
 
 #include "base/clock.h"

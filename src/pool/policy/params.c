@@ -1,7 +1,5 @@
 /* params.c - the pool's tuned numbers as variables, where `scripts/bench tune` looks what each is worth.
  * Empty in every other build. */
-#include "config.h"
-
 #include "pool/policy/params.h"
 
 #ifdef MS_TUNING

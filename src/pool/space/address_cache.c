@@ -9,8 +9,6 @@
  * The table grows while most of its lines are full; the old one stays with whoever reads it, and what it knew
  * is found the long way. At most 16 MiB, for a million live blocks; a third of that in tables before. The
  * first one is there from the beginning, with lines enough for threads to meet in few of them. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -3,8 +3,6 @@
  * A vacant segment is memory of the vendor's that nobody uses: it may become a single again, be carved as a
  * chunk, or go back. They are kept in order of size, so that the exact one, or the one that fits most
  * closely, is found by halving. Heap's lock held. */
-#include "config.h"
-
 #include <string.h>
 
 #include "pool/space/extents.h"

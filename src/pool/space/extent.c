@@ -4,8 +4,6 @@
  * looks at a bounded number of extents in it before it goes to the next bin that holds any, so that what fits
  * most closely is found and the end of the search is known. Runs in use are found again through the chunk's
  * units (space/units.h). Heap's lock held, except where it says otherwise. */
-#include "config.h"
-
 #include "pool/space/extents.h"
 #include "pool/space/tables.h"
 #include "pool/space/units.h"

@@ -4,8 +4,6 @@
  * needed and kept for ever. Segments begin on a page and are at least a page long, so no two of them share
  * one; their last page may be shared with memory of others, so callers look at the segment's own bounds.
  * Entries are written under the heap's lock. */
-#include "config.h"
-
 #include "base/arena.h"
 #include "base/at_fork.h"
 #include "base/count.h"

@@ -4,8 +4,6 @@
  * it is empty. The first spans of a class are small and later ones larger, so that a class of which a program
  * has three blocks does not hold a megabyte. Classes are 512 bytes apart up to 4 KiB and then an eighth of a
  * power of two: a ninth is lost at most. Heap's lock held throughout. */
-#include "config.h"
-
 #include <string.h>
 
 #include "pool/space/extents.h"

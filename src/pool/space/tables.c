@@ -3,8 +3,6 @@
  * Owns what it hands out for ever: a record that is dropped keeps its type and is handed out again, never
  * given to the system, so that a reader without a lock reads a record of the right type whatever happens. One
  * lock, the innermost of the pool; memory comes from the arena. Nothing here is in device memory. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -15,8 +15,6 @@
  * driver had given it to the other stream. What a graph may know stays where it is.
  *
  * Takes the streams' lock, and then each heap's by itself; calls of the vendor's are those of an event. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -12,8 +12,6 @@
  * because nobody has it: where the driver gave it to another stream, and made that one wait, the wait would
  * be for what was issued up to now, not up to the free. No lock is held where the driver is called, but the
  * streams'. */
-#include "config.h"
-
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/api/internal.h"

@@ -9,8 +9,6 @@
  *
  * Where frees are marked (arena_share.c) each larger one is a batch of its own, with an exact mark, and a
  * stream that may be made to wait for it on the device has the block before it is over. */
-#include "config.h"
-
 #include "base/records.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/api/internal.h"

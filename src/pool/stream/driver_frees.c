@@ -8,8 +8,6 @@
  *
  * What a stream has freed is the device's together: a later free is marked in the place of the one before.
  * Lock: the streams', under which streams are freed on, and events are recorded, asked and waited for. */
-#include "config.h"
-
 #include <sched.h>
 
 #include "base/clock.h"

@@ -3,8 +3,6 @@
  * Records in a table that is read without a lock and written under the streams' lock; a pool that the program
  * destroyed keeps its record until its last segment is gone. Which pool is current is remembered per device
  * until somebody may have changed it. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -4,8 +4,6 @@
  * own stream. The way of a hit is the thread's latest stream, told by handle, context and the number of
  * streams that have ended so far. A record whose stream has ended serves the next one in its bucket. Streams
  * begin and end under the lock of their context's fence too, which goes through them (ms_stream_next_in). */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -6,8 +6,6 @@
  * that asks its pool, or gives what is vacant to the others. One whose pool was destroyed may be another
  * pool's later. Its heap counts on, and so that heaps add up to their device; the stream arena keeps what was
  * counted before, and each device the sum of that. Lock: the streams'. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -3,8 +3,6 @@
  * The fence covers a context: whatever its own streams were given before the free. For a stream of another
  * context a stream of ours in the block's context waits, on the device, for an exact point; the host waits
  * for nothing. */
-#include "config.h"
-
 #include "pool/stream/stream_arena.h"
 
 /* Whose stream it is. 0: that cannot be told, or none is current; it is joined, as another's, and the driver

@@ -3,8 +3,6 @@
  * Floor 2. Made at the first event that is recorded, under a lock of its own, with nothing else held. A
  * directory that other users can write to may hold anything under our name: the file is only ever created
  * (O_EXCL), never opened, and no link is followed. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

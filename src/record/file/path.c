@@ -1,8 +1,6 @@
 /* path.c - the placeholders of MEMSHIM_REPORT and MEMSHIM_TRACE, from what the process wrote down of itself.
  *
  * Floor 2. No allocation. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
  *
  * Floor 2. Described once, before its file is made, by one thread under the journal's lock or at the end.
  * Files are read with bare descriptors, never stdio, which allocates. */
-#include "config.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

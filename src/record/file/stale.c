@@ -1,6 +1,4 @@
 /* stale.c - see stale.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

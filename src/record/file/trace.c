@@ -3,8 +3,6 @@
  * Floor 2. A trace is always the beginning of the whole: where a line cannot be kept, it ends there, for a
  * block that goes without having come is of no use to a reader. Locks: `lines` (inside a block's stripe) for
  * the ring and the numbers of streams, `file` (with nothing else held) for the right to write. */
-#include "config.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
  * have been made by others: so nothing is written into a file that is there. The trace must be this user's,
  * the very file that the process made, and begin with the lines that this record's trace begins with; then a
  * new file with its lines and the missing ones takes its name, in the directory that was looked into. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/libc.h"
 #include "base/signals.h"
 #include "base/thread/aux_stack.h"
 #include "record/file/trace.h"

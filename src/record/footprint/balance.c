@@ -3,8 +3,6 @@
  * Floor 2. Two rows for each device. What is followed is a sum beside the accounts, which count what is
  * served in the same words: a free that is answered by the pool never comes here. One lock
  * (MS_RANK_TIMELINE). */
-#include "config.h"
-
 #include <errno.h>
 
 #include "record/footprint/balance.h"

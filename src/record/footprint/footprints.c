@@ -3,8 +3,6 @@
  * Floor 2. Takings of one place in one context are one row. Which module has what of it is this process's own
  * to know: a list in chunks of the arena, bounded, since modules that are compiled as the program runs come
  * and go without an end. One lock (MS_RANK_TIMELINE). */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

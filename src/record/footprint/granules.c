@@ -2,8 +2,6 @@
  *
  * Floor 2. Granules that a block fills by itself are not remembered; of the others it is counted how many
  * blocks lie there. One lock; the sum of each device is read without it. */
-#include "config.h"
-
 #include <stdatomic.h>
 
 #include "base/devices.h"

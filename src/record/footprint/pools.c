@@ -2,8 +2,6 @@
  *
  * Floor 2. Rows of POOLS are the devices; rows of SEGMENTS are used again once their segment is gone (the
  * state word is written last, as of a block). One lock (MS_RANK_TIMELINE) covers them and their timelines. */
-#include "config.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

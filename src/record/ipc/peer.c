@@ -5,8 +5,6 @@
  * signals are blocked while a descriptor is open. Nothing in the file is believed: it lies where every user
  * may write, so it must be this user's own and closed to others, and it must say of itself what the token
  * says of it. */
-#include "config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -7,8 +7,6 @@
  * Invariants (ms_ledger_check): the live blocks of a site's row add up to its live_bytes and live_count; the
  * rows of a device of device-memory kinds add up to its account; live <= charges <= bound <= peak, and what
  * the sites held at the peak adds up to it. */
-#include "config.h"
-
 #include "base/compiler.h"
 #include "base/thread/guard.h"
 #include "base/thread/slow_path.h"

@@ -2,8 +2,6 @@
  *
  * Floor 2. A row belongs to the shard that took it, for good, and changes under that shard's lock. Its state
  * is written last: a process may end at any instruction, and whatever the rows say then is in the totals. */
-#include "config.h"
-
 #include "record/live/internal.h"
 
 void ms_block_row_read(const struct ms_block_row *row, struct ms_block *block_p)

@@ -7,8 +7,6 @@
  * with the account's inside it.
  *
  * Invariant: a stripe's index holds exactly its `count` live rows, at most three quarters full. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -3,8 +3,6 @@
  * Floor 2. A thread takes a set of counts at its first call and writes there alone, without atomic additions;
  * the set of a thread that has ended is taken over by another, which counts on. Where none is left, threads
  * share the first set. No lock, no allocation but of rows. */
-#include "config.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -3,8 +3,6 @@
  *
  * Floor 2. Counters are atomics in rows of the record; the rare lists are rings under one lock. What may be
  * counted before the file is there is written under ms_store_hold(). */
-#include "config.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,6 @@
  *
  * Invariant: values[i] is the most that was live in [i << shift, (i + 1) << shift), for all i <= last. While
  * that is not so `shift` has the bit CHANGING. */
-#include "config.h"
-
 #include <stddef.h>
 
 #include "record/live/internal.h"

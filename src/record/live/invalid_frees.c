@@ -3,8 +3,6 @@
  * Floor 2. What a refused free was about is found by going through the rows and sites without a lock, each
  * read again if it changed meanwhile; a row is written under one lock (MS_RANK_TIMELINE). Allocates nothing
  * but rows. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/log.h"

@@ -2,8 +2,6 @@
  *
  * Floor 2. Rows of a ring, which are taken by one atomic step; those of an earlier error give way, and are
  * known for others' by their numbers. Allocates nothing but rows. */
-#include "config.h"
-
 #include "record/file/process.h"
 
 enum { ROWS = MS_TABLE_OOM_SITES_ROWS };

@@ -5,8 +5,6 @@
  * when it is reported, for in between it holds what it held. Under the lock of the site's shard. A process
  * may be killed at any store: span_last follows the mark, and while marks move span_shift says that none is
  * known. */
-#include "config.h"
-
 #include "record/live/internal.h"
 
 enum { STEPS_MIN = 5 };

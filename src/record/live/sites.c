@@ -4,8 +4,6 @@
  * this process's own. The row in shard 0 stands for all: those of other shards name it, and are chained to
  * it. When the table is full, further sites count together at one without a stack for each device, function
  * and kind, in shard 0, for which the last rows are kept: so every total and every leak stays exact. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/arena.h"

@@ -5,8 +5,6 @@
  * own: pages of 2 MiB over 48 bits, of which each is one life's as a whole, or has a cell for every 256
  * bytes. Cells that are of a life stay so when it has ended, which it says itself before its address can be
  * another's: by them a use of what was freed is known. */
-#include "config.h"
-
 #include <string.h>
 #include <sys/mman.h>
 
@@ -15,7 +13,6 @@
 #include "base/options/options.h"
 #include "base/thread/slow_path.h"
 #include "record/live/internal.h"
-#include "record/file/process.h"
 #include "record/live/uses.h"
 
 enum { PAGE_BITS = 21, LEAF_BITS = 14, ROOT_BITS = 13, CELL_BITS = 8, CELLS = 1 << (PAGE_BITS - CELL_BITS) };

@@ -2,8 +2,6 @@
  *
  * Floor 2. Rows are appended and found by a hash index of fixed size, which is this process's own. Under the
  * lock of phases.c, or in a copy. */
-#include "config.h"
-
 #include <string.h>
 
 #include "record/phases/phases.h"

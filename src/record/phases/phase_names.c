@@ -2,8 +2,6 @@
  *
  * Floor 2. Texts and rows are only appended, each found by a hash index of fixed size, which is this
  * process's own. Under the lock of phases.c. */
-#include "config.h"
-
 #include <string.h>
 
 #include "record/phases/phases.h"

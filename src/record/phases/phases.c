@@ -2,9 +2,6 @@
  *
  * Floor 2. One lock, in which a boundary goes through the accounts that were ever used, one after the other,
  * and through all phases that are open. */
-#include "config.h"
-
-#include <errno.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -3,8 +3,6 @@
  * Floor 2, command line only; one thread. Two things are done at once: a process that was killed was in the
  * middle of at most one call in each thread, and the file may be damaged, or somebody else's idea of a
  * ledger. After this every number refers to something that exists and the sums add up. */
-#include "config.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,6 @@
 #include "base/at_fork.h"
 #include "base/objects/objects.h"
 #include "record/footprint/balance.h"
-#include "record/file/journal.h"
 #include "record/phases/phases.h"
 #include "record/reader/recover_clean.h"
 #include "record/reader/recover.h"

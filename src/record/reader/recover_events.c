@@ -2,11 +2,8 @@
  * and what the driver took; see recover.h.
  *
  * Floor 2, command line only; one thread. */
-#include "config.h"
-
 #include <string.h>
 
-#include "record/footprint/balance.h"
 #include "record/live/invalid_frees.h"
 #include "record/reader/recover_clean.h"
 #include "record/footprint/footprints.h"

@@ -2,8 +2,6 @@
  *
  * Floor 2, command line only; one thread. Figures are as old as the pool's last word; segments and live
  * blocks are known better, so the parts of reserved memory are made from them. */
-#include "config.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,8 +5,6 @@
  * locks. The end of a process may come from a signal handler above a thread that holds one of them: every
  * wait is bounded, and what could not be locked is copied as it is (tables are never unmapped or moved) and
  * said to be so. Meanwhile nothing is done but copying. */
-#include "config.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,6 @@
 /* snapshot_phases.c - copies of the phases for the report, and the rows of a file made sound.
  *
  * Floor 2. Copies under the locks of the snapshot, into one private mapping of their own. */
-#include "config.h"
-
 #include <string.h>
 #include <sys/mman.h>
 

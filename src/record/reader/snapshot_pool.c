@@ -4,8 +4,6 @@
  * the record is locked: so figures, pieces and the rows of their blocks are of one moment. Of a record that
  * was read from a file, and where the pool cannot be stopped, there are the rows that the pool told last, and
  * no pieces. Runs under the snapshot's locks alone, on one thread at a time; nothing is allocated. */
-#include "config.h"
-
 #include "record/reader/snapshot_pool.h"
 
 enum { PIECES_OF_SEGMENT_MAX = 10000, PIECES_MAX = 400000 };

@@ -1,7 +1,6 @@
 /* findings_oom.c - the rule out_of_memory; see findings.h.
  *
  * Floor 4, command line only. Requests of one call that failed alike are one finding. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

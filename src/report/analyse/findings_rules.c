@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "report/analyse/findings.h"
 #include "report/analyse/leak_class.h"
 #include "report/analyse/owners.h"

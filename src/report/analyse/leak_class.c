@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "report/read/sites.h"
 
 /* So many of the intervals between its allocations have to pass without one before a place has stopped. */

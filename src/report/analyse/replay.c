@@ -1,6 +1,4 @@
 /* replay.c - see replay.h. */
-#include "config.h"
-
 #include <string.h>
 #include <sys/mman.h>
 

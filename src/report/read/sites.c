@@ -3,7 +3,6 @@
  * Floor 4, command line only. */
 #include "report/read/sites.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

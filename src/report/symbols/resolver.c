@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "base/files.h"
 #include "report/symbols/scopes.h"
 #include "report/symbols/symtab.h"

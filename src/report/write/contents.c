@@ -2,8 +2,6 @@
  *
  * Floor 4. Of this process, or of another one whose ledger was read. One report at a time; statics instead of
  * a stack of unknown size. */
-#include "config.h"
-
 #include <errno.h>
 
 #include "report/write/json.h"

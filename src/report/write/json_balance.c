@@ -1,8 +1,6 @@
 /* json_balance.c - balances[]: what was in use on a device as its driver said, and whose each byte of it was.
  *
  * Floor 4. Runs in the process too. */
-#include "config.h"
-
 #include "report/write/json.h"
 
 /* Of what contexts and modules took of the device at that time, how much was told from what was in use behind

@@ -1,8 +1,6 @@
 /* json_events.c - timeline, oom[], findings[].
  *
  * Floor 4. Findings are only what the record proves. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
  *
  * Floor 4. One for each pair of places, and one for each rule of what found no row of its own
  * (misfrees.h). */
-#include "config.h"
-
 #include <stdio.h>
 
 #include "base/size.h"

@@ -2,8 +2,6 @@
  * itself.
  *
  * Floor 4. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* json_oom.c - oom[]: times when there was no memory, who held it then, and what would have made it fit.
  *
  * Floor 4. Runs in the process too. All figures are of the moment of the refusal, but for names. */
-#include "config.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* json_phases.c - phases[], and what is to be said of ranges that do not pair.
  *
  * Floor 4. Runs in the process too: no floating point functions of a library. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

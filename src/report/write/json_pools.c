@@ -2,8 +2,6 @@
  *
  * Floor 4. In the process the pool has told what lies in a segment; of a record that was read from a file
  * only the live blocks are known, and what lies between them is one piece of unknown use. */
-#include "config.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* json_run.c - run: which process this was, when, and its place in a parallel job.
  *
  * Floor 4. All of it was written down by the process itself. */
-#include "config.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* json_sites.c - sites[], leaks[], segments[].
  *
  * Floor 4. A site's id is its place in sites[]. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

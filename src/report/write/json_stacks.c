@@ -2,8 +2,6 @@
  *
  * Floor 4. No names are resolved here: a frame is a module and an address in it, or a code object of Python
  * and an offset in that. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* json_uses.c - uses: what MEMSHIM_USES found out.
  *
  * Floor 4. Runs in the process too. */
-#include "config.h"
-
 #include "report/write/json.h"
 #include "report/analyse/replay.h"
 

@@ -2,8 +2,6 @@
  *
  * Floor 4. Bare system calls for writing: write() is a cancellation point. jansson's objects live in a bump
  * arena that is rewound after each element. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,6 @@
  *
  * Floor 4. One thread, no lock: the tree and the list of objects are append-only. Numbers follow the tree's
  * ids, so that the order is that of first appearance, and a parent comes before its children. */
-#include "config.h"
-
 #include <string.h>
 #include <sys/mman.h>
 

@@ -2,8 +2,6 @@
  *
  * Floor 1. No lock, no allocation; the only state is the calling thread's. The kernel is asked: a handler for
  * SIGSEGV would be the host's business. */
-#include "config.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>

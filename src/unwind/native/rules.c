@@ -12,8 +12,6 @@
  *
  * Locks: libunwind's own, for its pools, is ours, so that a fork child can reset it. Allocates from the
  * arena, once. */
-#include "config.h"
-
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>

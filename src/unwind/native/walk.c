@@ -4,8 +4,6 @@
  * Floor 1. No lock, no allocation, reentrant. Whatever a frame pointer register held may be followed here, so
  * a word is read only where it is known that it can be (memory.h). What a walk notes lies on no program's
  * stack: in a buffer of base/thread/aux_stack.h. */
-#include "config.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

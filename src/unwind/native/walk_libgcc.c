@@ -3,8 +3,6 @@
  * Floor 1. libgcc's unwinder is linked in statically and hidden: the host's C++ exceptions go on through the
  * host's own copy, and nothing has to be opened. It finds tables by _dl_find_object, which takes no lock. It
  * interprets them anew for every frame of every walk, which costs about twenty times what cached rules do. */
-#include "config.h"
-
 #include <stddef.h>
 #include <unwind.h>
 

@@ -3,8 +3,6 @@
  * Floor 1. No lock, no allocation, reentrant; an address never seen before costs a visit to rules.c. Nothing
  * on the stack is believed: a word is read only where ms_reach_load knows that it can be, the stack pointer
  * must grow from frame to frame, and the number of frames is bounded. Garbage ends the walk. */
-#include "config.h"
-
 #include <stddef.h>
 
 #include "base/objects/objects.h"

@@ -2,8 +2,6 @@
  *
  * Floor 1. No lock: both tables are only appended, and a row is whole before it is published. The file that
  * is read may be another process's and damaged: what does not lie within its table is not there. */
-#include "config.h"
-
 #include <stddef.h>
 #include <string.h>
 

@@ -7,8 +7,6 @@
  * more, this time with the extent of each frame, and the Python frames come where the loop that ran them is
  * (pair.h). What that takes lies in a buffer of base/thread/aux_stack.h. A signal handler that interrupts a
  * merge gets no Python frames. */
-#include "config.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>

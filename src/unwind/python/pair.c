@@ -3,8 +3,6 @@
  * Floor 1. From 3.11 on the evaluation loop keeps a record of each of its runs on the C stack: the native
  * frame that it lies in is the run's, whatever its code is called. Up to 3.10 each Python frame has a call of
  * the loop of its own: they are counted. A pairing is whole or there is none. */
-#include "config.h"
-
 #include "unwind/frame.h"
 #include "unwind/python/pair.h"
 

@@ -3,8 +3,6 @@
  * Floor 1. No lock and no allocation for a stack that is remembered, or whose parts are all known. A thread
  * has its own memory of its latest stack (python_thread.h); a signal handler that interrupts a capture in the
  * same thread gets none. */
-#include "config.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,8 +4,6 @@
  * it fills. Looking up takes no lock, adding a short one of its own. A code object that says the same as a
  * row (file, name, first line, line table) has that row, wherever it lies. What is compared is copied by
  * guarded reads: a code object that goes away meanwhile is no row. */
-#include "config.h"
-
 #include <stdatomic.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
  * Floor 1. By the objects' own tables of symbols, without the loader's functions: an interpreter may be the
  * executable, or a library that nobody else can see (RTLD_LOCAL). What was found is written once and
  * published; two threads that look at the same time find the same. No lock of its own. */
-#include "config.h"
-
 #include <stdatomic.h>
 #include <string.h>
 

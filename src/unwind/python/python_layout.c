@@ -4,8 +4,6 @@
  * exports; frames from 3.13 on by the offsets that it has for debuggers (_Py_DebugOffsets), whose own layout
  * differs from one minor version to the next; before, by the tables below, as the headers of those versions
  * have them. Whatever is outside of what it can be makes the interpreter one that is not read. */
-#include "config.h"
-
 #include <string.h>
 
 #include "base/compiler.h"

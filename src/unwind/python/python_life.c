@@ -6,8 +6,6 @@
  * PyCode_Type is a static object that the interpreter itself writes to when it starts (PyType_Ready), and no
  * class can be derived from it. memshim is never unloaded, so what stands there stays good; it is never taken
  * back, since a thread may be on its way into it. */
-#include "config.h"
-
 #include "base/compiler.h"
 #include "unwind/python/python_life.h"
 

@@ -1,8 +1,6 @@
 /* python_print.c - what a code object and its strings say, to be known again.
  *
  * Floor 1. No lock, no allocation. */
-#include "config.h"
-
 #include "base/compiler.h"
 #include "unwind/python/python_thread.h"
 

@@ -3,8 +3,6 @@
  * Floor 1. No lock, no allocation. A page is asked for once and then known for a while: what is reached from
  * live frames is live, and stays while the thread stands in our code; only a pointer that is garbage can lead
  * into a page that was given back since. */
-#include "config.h"
-
 #include <string.h>
 
 #include "unwind/python/python_read.h"

@@ -16,8 +16,6 @@
  * This is what a stack that is taken again costs. What is compared lies side by side in arrays of its own,
  * differences are gathered where that is shorter than a branch each, and each loop is a function, so that
  * what it goes by stays in registers. */
-#include "config.h"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 

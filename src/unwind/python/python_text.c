@@ -2,8 +2,6 @@
  *
  * Floor 1. No lock, no allocation. A str is compact: its characters follow its head, in one, two or four
  * bytes each, of which ASCII has the shorter head. */
-#include "config.h"
-
 #include "unwind/python/python_text.h"
 
 enum {

@@ -1,8 +1,6 @@
 /* python_thread.c - the memory of threads that run Python.
  *
  * Floor 1. No lock: a list that only grows, whose entries change owners by one exchange. */
-#include "config.h"
-
 #include <stdatomic.h>
 
 #include "base/arena.h"

@@ -2,8 +2,6 @@
  *
  * Floor 1. No lock but for a code object that was never seen. Every word is read guarded and none is
  * believed: a chain that leads nowhere, in a circle, or to something that is no code object is no stack. */
-#include "config.h"
-
 #include "unwind/python/python_thread.h"
 
 enum {
