@@ -48,12 +48,14 @@ def shape(command, text):
     if "in use on the device" in text:  # the equation: what the pool had just then
         terms = text.index("in use on the device")
         text = text[:terms] + re.sub(r" *[\d.]+ [KMG]?i?B", " N", re.sub(r" +[\d.]+ [KMG]?i?B +(inactive|pending).*\n?", "", text[terms:]))
-    # Whether it grew is told by stretches of time, of which a quick machine has few.
+    # Whether it grew is told by stretches of time, of which a quick machine has few, and a busy one many: then there is a finding more, which summary names next.
+    text = re.sub(r"^ +Found .*\n( +to do: .*\n)?|^ +Next  memshim (leaks|findings) .*\n?|^ +\d+ findings?, errors first.*\n"
+                  r"|^ +warning, growth .* freed only in the end\n( +\S.*\n)*\n", "", text, flags=re.M)
     text = re.sub(r"\b(growing|lost|held to the end),", "leak,", text)
     text = re.sub(r"(: |, )([\d.]+ [KMG]?i?B )?(growing|lost|held to the end)\b", "", text)
     text = re.sub(r"warning, (growth|leak) on (device \d+) \(\w+\): (.* in \d+ blocks?).*\n +to do: .*", r"warning on \2: \3", text)
     text = re.sub(r"[\d.]+ [KMG]?i?B (reserved)|(largest free piece) [\d.]+ [KMG]?i?B", "N", text)
-    return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "Found", "to do: synchronise", "reserved ", "Calls ", "vendor calls"))
+    return [line for line in text.splitlines() if not line.strip().startswith(("Waste", "to do: synchronise", "reserved ", "Calls ", "vendor calls"))
             and " of it shrink when" not in line]
 
 

@@ -64,10 +64,13 @@ static json_t *name_cache_read_file(const char *path, const char *state)
 {
     struct stat st;
     int fd = ms_file_open_own(path, &st);
-    json_t *root = fd >= 0 && st.st_size <= FILE_BYTES_MAX ? json_loadfd(fd, 0, NULL) : NULL;
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL; /* json_loadfd reads each byte by itself */
+    json_t *root = file && st.st_size <= FILE_BYTES_MAX ? json_loadf(file, 0, NULL) : NULL;
     const char *kept = json_string_value(json_object_get(root, "state"));
 
-    if (fd >= 0)
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
         close(fd);
     if (kept && !strcmp(kept, state) && json_integer_value(json_object_get(root, "memshim")) == FORMAT &&
         json_is_object(json_object_get(root, "addresses")))
