@@ -1,6 +1,7 @@
 /* count_symbols.c - preloaded into the command, it counts how often libdwfl's symbol tables are asked,
  * entries of debug information, values of a report's objects, and the kernel's reads (proc(5)), and says so
- * at the end, in the file that COUNT_SYMBOLS names. Stands before the functions of the same names of libdw and Jansson. */
+ * at the end, in the file that COUNT_SYMBOLS names. Stands before the functions of the same names of libdw
+ * and Jansson. */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
 #include <jansson.h>
