@@ -143,6 +143,9 @@ END
 import json, sys
 d = json.load(open(sys.argv[1]))["devices"][0]
 assert sum(d["peak_parts"].values()) == d["peak_reserved_bytes"] >= d["reserved_bytes"]
+for of, parts in (("", d["reserved_parts"]), ("peak_", d["peak_parts"])):
+    assert (d[of + "fragmented_bytes"], d[of + "shared_bytes"]) == (parts["stranded"], parts["pinned"])
+assert d["peak_fragmented_bytes"] > 0
 END
     try summary --all served.json
     [[ $out == *"peak"*"peak reserved"*"allocated"* ]]

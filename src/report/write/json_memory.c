@@ -117,6 +117,15 @@ void ms_json_set_device(json_t *json, int number)
         json_object_set_new(json, "device_api", json_string(ms_device_api(number)));
 }
 
+/* Of parts whose keys mislead: "pinned" is no pinned memory. Beside the parts, which add up. */
+static void set_plain_names(json_t *json, const struct ms_pool_figures *pool)
+{
+    json_object_set_new(json, "fragmented_bytes", json_integer((json_int_t)pool->parts.stranded));
+    json_object_set_new(json, "peak_fragmented_bytes", json_integer((json_int_t)pool->peak_parts.stranded));
+    json_object_set_new(json, "shared_bytes", json_integer((json_int_t)pool->parts.pinned));
+    json_object_set_new(json, "peak_shared_bytes", json_integer((json_int_t)pool->peak_parts.pinned));
+}
+
 /* The state of balances[]: whether it has rows of the device that the driver was asked for, and if not,
  * why. */
 static const char *balance_state(const struct ms_snapshot_device *device)
@@ -160,6 +169,7 @@ static json_t *device(int number, const struct ms_snapshot_device *device)
         (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count, "kinds",
         kinds(&device->account));
     json_object_update(json, rest);
+    set_plain_names(json, pool);
     set_vendor_calls(json, device);
     uint64_t held = ms_snapshot_held(device);
     json_object_set_new(json, "held_bytes", json_integer((json_int_t)held));
