@@ -15,7 +15,7 @@
 #include "hooks/init.h"
 #include "hooks/follow/ipc.h"
 #include "hooks/observe/invalid_free.h"
-#include "hooks/observe/no_memory.h"
+#include "hooks/follow/no_memory.h"
 #include "hooks/lookup/resolve.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"

@@ -3,7 +3,7 @@ ROWS = hooks/table/families.def hooks/table/classes.def hooks/table/rows.def hoo
 	hooks/table/cuda_status.def hooks/table/cuda_runtime.def hooks/table/nccl.def hooks/table/cupti.def \
 	hooks/table/hip.def hooks/table/acl.def hooks/table/roctx.def hooks/table/cuda_uses.def
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.c hooks/table/cuda_status.c \
-	hooks/observe/no_memory.h hooks/observe/no_memory.c hooks/table/cuda_runtime.c hooks/table/nccl.c \
+	hooks/follow/no_memory.h hooks/follow/no_memory.c hooks/table/cuda_runtime.c hooks/table/nccl.c \
 	hooks/table/cupti.c hooks/table/hip.c hooks/table/acl.c hooks/table/rows.c hooks/lookup/resolve.h \
 	hooks/lookup/libraries.c hooks/lookup/bind.c hooks/lookup/resolve.c \
 	hooks/follow/buffers.h hooks/follow/buffers.c hooks/follow/buffer_holds.c \
@@ -11,11 +11,11 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.
 	hooks/serve/serve_context.c hooks/serve/serve_policy.c hooks/serve/serve_call.h \
 	hooks/serve/serve_stream.c hooks/serve/serve_mempool.c hooks/serve/serve_oom.c \
 	hooks/serve/serve_mapped.c hooks/serve/answer.h hooks/serve/answer.c hooks/follow/watch.h \
-	hooks/follow/watch.c hooks/follow/graphs.c hooks/follow/graph_memory.h hooks/follow/graph_memory.c \
+	hooks/follow/watch.c hooks/follow/graphs.h hooks/follow/graphs.c hooks/follow/graph_memory.h hooks/follow/graph_memory.c \
 	hooks/serve/memops.c hooks/hook_scope.h hooks/dispatch.h hooks/dispatch.c \
 	hooks/observe/invalid_free.h hooks/observe/invalid_free.c hooks/follow/footprints.h \
-	hooks/follow/footprints.c hooks/follow/balance.h hooks/follow/balance.c hooks/observe/oom_fit.h \
-	hooks/observe/oom_fit.c hooks/follow/handles.c hooks/follow/imports.c hooks/init.h hooks/init.c \
+	hooks/follow/footprints.c hooks/follow/balance.h hooks/follow/balance.c hooks/serve/oom_fit.h \
+	hooks/serve/oom_fit.c hooks/follow/handles.c hooks/follow/imports.c hooks/init.h hooks/init.c \
 	hooks/observe/ends.c hooks/lookup/entry.h
 HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvtx.c hooks/observe/mstx.c \
 	hooks/table/roctx.c hooks/table/cuda_uses.c hooks/follow/uses.h hooks/follow/uses.c \

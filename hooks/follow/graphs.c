@@ -2,7 +2,7 @@
  *
  * Owns a hash table of handles, in chunks of the arena that are used again; one lock (MS_RANK_OBJECT), under
  * which nobody is called. */
-#include "hooks/follow/watch.h"
+#include "hooks/follow/graphs.h"
 
 #include "base/keyed.h"
 #include "base/lock.h"

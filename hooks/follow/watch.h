@@ -26,15 +26,4 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
 /** `status` is the vendor's; the row, the frame and the caller are the call's. */
 void ms_watch_end(struct ms_watch *watch, int status, unsigned row, const void *frame, const void *caller);
 
-/* graphs.c: graphs that were captured, and what runs them. While one exists the addresses that it saw are
- * kept. */
-
-/** A graph or an executable graph of this context exists; again is no news. */
-void ms_graph_made(uint64_t handle, uint64_t context);
-/** Before the vendor hears of it, since handles come back. Returns its context, to be put back if the vendor
- * refuses; 0 if unknown. */
-uint64_t ms_graph_ended(uint64_t handle);
-/** Returns how many there were. */
-unsigned ms_graphs_context_ended(uint64_t context);
-
 #endif

@@ -13,7 +13,7 @@
 #include "base/options/options.h"
 #include "base/thread/slow_path.h"
 #include "hooks/init.h"
-#include "hooks/follow/watch.h"
+#include "hooks/follow/graphs.h"
 #include "pool/stream/stream.h"
 
 #define PER_THREAD_STREAM 2u

@@ -10,7 +10,7 @@
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
 #include "hooks/follow/balance.h"
-#include "hooks/observe/oom_fit.h"
+#include "hooks/serve/oom_fit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
 

@@ -13,7 +13,7 @@
 #include "hooks/follow/ipc.h"
 #include "hooks/lookup/listeners.h"
 #include "hooks/table/name.h"
-#include "hooks/observe/no_memory.h"
+#include "hooks/follow/no_memory.h"
 #include "hooks/observe/phases.h"
 #include "hooks/lookup/resolve.h"
 #include "hooks/serve/runtime.h"

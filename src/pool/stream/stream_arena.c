@@ -40,8 +40,8 @@ static void arena_figures_of(struct ms_stream_arena *arena, struct ms_stream_fig
 }
 
 /* The stream arena, of a pool that was destroyed, is to be another's, which begins with nothing. Lock held.
- */
-static void retire_figures(struct ms_stream_arena *arena)
+ * Not in the frame of a request, below which the stack is deep. */
+static MS_NOINLINE void retire_figures(struct ms_stream_arena *arena)
 {
     struct ms_stream_figures f;
     const struct ms_mempool *pool = arena->pool;

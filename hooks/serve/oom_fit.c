@@ -2,7 +2,7 @@
  *
  * Inside a hook scope, with no lock held. Asks the pool, and the driver for the number of a stream. No
  * state. */
-#include "hooks/observe/oom_fit.h"
+#include "hooks/serve/oom_fit.h"
 
 #include "base/options/options.h"
 #include "vendor/context_scope.h"

@@ -3,8 +3,8 @@
  *
  * Floor 3. Functions that are hooked for this alone (cuda_status.def) have no frame: where they succeed, all
  * that they cost is a comparison behind the call. */
-#ifndef MS_HOOKS_OBSERVE_NO_MEMORY_H
-#define MS_HOOKS_OBSERVE_NO_MEMORY_H
+#ifndef MS_HOOKS_FOLLOW_NO_MEMORY_H
+#define MS_HOOKS_FOLLOW_NO_MEMORY_H
 
 #include "hooks/dispatch.h"
 

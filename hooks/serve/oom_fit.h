@@ -2,8 +2,8 @@
  *
  * Floor 3, for serve_oom.c. Figures are what they were when the driver and the pool had no more to offer, so
  * that the report has them, however the process ends. */
-#ifndef MS_HOOKS_OBSERVE_OOM_FIT_H
-#define MS_HOOKS_OBSERVE_OOM_FIT_H
+#ifndef MS_HOOKS_SERVE_OOM_FIT_H
+#define MS_HOOKS_SERVE_OOM_FIT_H
 
 #include "vendor/gpu.h"
 #include "hooks/serve/serve.h"

@@ -1,6 +1,6 @@
 /* no_memory.c - see no_memory.h. Runs in the program's threads, inside a hook scope. No lock of its own, no
  * allocation; asks the driver, in visits, what it has left. */
-#include "hooks/observe/no_memory.h"
+#include "hooks/follow/no_memory.h"
 
 #include "vendor/gpu.h"
 #include "hooks/follow/balance.h"
