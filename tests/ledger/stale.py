@@ -142,6 +142,26 @@ def crowded():
         subprocess.run(["umount", place], check=False)
 
 
+def reads(place):
+    """The kernel's reads of a process that begins a ledger there."""
+    with start(place, "100000") as child:
+        with open("/proc/%d/io" % child.pid, encoding="ascii") as file:
+            count = int(file.read().split("syscr:")[1].split()[0])
+        child.kill()
+    return count
+
+
+def many_young():
+    """A file that was written to a moment ago need not be opened to know that it stays."""
+    place = TMP + "/young"
+    source, beside = killed(place), 200
+    few = reads(place)
+    for i in range(beside):
+        change(source, "memshim-1-%d.ledger" % i)
+    many = reads(place)
+    fact(many - few < beside and len(os.listdir(place)) == beside + 3, "a process that begins reads none that are young", [few, many, len(os.listdir(place))])
+
+
 def main():
     """Its facts."""
     if lacking():
@@ -149,6 +169,7 @@ def main():
     ages()
     runs()
     crowded()
+    many_young()
     plan(hooklib.number)
 
 

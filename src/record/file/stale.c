@@ -29,6 +29,7 @@ struct entry {
 
 static struct ms_stale found[STALE_MAX];
 static unsigned count;
+static uint64_t all_bytes; /* of this user's ledgers, of the living too */
 
 static uint64_t now_unix_ns(void)
 {
@@ -87,6 +88,16 @@ static bool is_ledger(const char *name)
            !strcmp(name + length - strlen(".ledger"), ".ledger");
 }
 
+/* True if it was written to since: its process is younger still, and nothing has to be opened. */
+static bool stale_is_young(int directory_fd, const char *name, uint64_t since_ns)
+{
+    struct stat status;
+    if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || status.st_uid != geteuid())
+        return true;
+    all_bytes += (uint64_t)status.st_blocks * 512;
+    return (uint64_t)status.st_mtim.tv_sec * NS + (uint64_t)status.st_mtim.tv_nsec > since_ns;
+}
+
 static void stale_look_at(int directory_fd, const char *name, uint64_t now_ns)
 {
     static struct ms_process process; /* as all here for one caller at a time, whose stack may be small */
@@ -109,17 +120,18 @@ static void stale_look_at(int directory_fd, const char *name, uint64_t now_ns)
     close(fd);
 }
 
-static void stale_collect(int directory_fd)
+static void stale_collect(int directory_fd, uint64_t now_ns, uint64_t since_ns)
 {
     static _Alignas(struct entry) char buffer[16384];
-    uint64_t now_ns = now_unix_ns();
     unsigned seen = 0;
     long got;
     count = 0;
+    all_bytes = 0;
+    lseek(directory_fd, 0, SEEK_SET);
     while (seen < ENTRIES_MAX && (got = syscall(SYS_getdents64, directory_fd, buffer, sizeof buffer)) > 0) {
         for (long at = 0; at < got; seen++) {
             const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-            if (is_ledger(entry->name))
+            if (is_ledger(entry->name) && !stale_is_young(directory_fd, entry->name, since_ns))
                 stale_look_at(directory_fd, entry->name, now_ns);
             at += entry->bytes;
         }
@@ -138,12 +150,17 @@ static void stale_sort(void)
     }
 }
 
-static void stale_choose(int directory_fd)
+static uint64_t part_of_system(int directory_fd)
 {
-    uint64_t keep_ns = (uint64_t)ms_option_int(MS_OPT_DIR_KEEP) * NS, most = UINT64_MAX, sum = 0;
     struct statfs system;
-    if (fstatfs(directory_fd, &system) == 0 && system.f_blocks)
-        most = (uint64_t)system.f_blocks * (uint64_t)system.f_bsize / PART_OF_SYSTEM;
+    if (fstatfs(directory_fd, &system) != 0 || !system.f_blocks)
+        return UINT64_MAX;
+    return (uint64_t)system.f_blocks * (uint64_t)system.f_bsize / PART_OF_SYSTEM;
+}
+
+static void stale_choose(uint64_t keep_ns, uint64_t most)
+{
+    uint64_t sum = 0;
     for (unsigned i = count; i-- > 0;) {
         sum += found[i].bytes;
         found[i].goes = sum > most || found[i].age_ns >= keep_ns;
@@ -156,9 +173,13 @@ void ms_stale_clean(int directory_fd, bool dry, void (*visit)(void *arg, const s
     int saved_errno = errno;
     int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        stale_collect(fd);
+        uint64_t keep_ns = (uint64_t)ms_option_int(MS_OPT_DIR_KEEP) * NS, most = part_of_system(fd);
+        uint64_t now_ns = now_unix_ns(), all = UINT64_MAX;
+        stale_collect(fd, now_ns, visit || !keep_ns ? all : now_ns > keep_ns ? now_ns - keep_ns : 0);
+        if (!visit && all_bytes > most)
+            stale_collect(fd, now_ns, all);
         stale_sort();
-        stale_choose(fd);
+        stale_choose(keep_ns, most);
         for (unsigned i = 0; i < count; i++) {
             if (found[i].goes && !dry)
                 unlinkat(fd, found[i].name, 0);
