@@ -43,7 +43,7 @@ MUTANTS = (
     ("both-others-not-void", BIAS_C, "        *others_are_void_p = true;", "        ;", "bias-two-pairs", "plain"),
     ("both-not-chosen", BIAS_H, "    atomic_store_explicit(&me->pair[MS_BIAS_TCACHE], tcache, memory_order_release);\n", "", "bias-two-pairs", "plain"),
     ("hit-alloc-left-first", FAST_ALLOC, "        return 0;\n    uint32_t record_id = fast_take(", "        return 0;\n    fast_leave(me);\n    uint32_t record_id = fast_take(", "hit-and-trim hit-and-stop hits-own", "plain"),
-    ("hit-run-left-first", FAST_ALLOC, "        return 0;\n    uint32_t record_id = record_site(", "        return 0;\n    fast_leave(me);\n    uint32_t record_id = record_site(", "hit-run-and-trim hit-run-and-free hits-runs", "plain"),
+    ("hit-run-left-first", FAST_ALLOC, "        return 0;\n    uint32_t record_id = record_site(", "        return 0;\n    fast_leave(me);\n    uint32_t record_id = record_site(", "hit-run-and-trim hit-run-and-lane hits-runs", "plain"),
     ("hit-free-left-first", FAST_FREE, "    if (!fast_enter(me))\n        return false;\n", "    if (!fast_enter(me))\n        return false;\n    fast_leave(me);\n", "hit-and-trim hit-and-stop hits-own", "plain"),
     ("hit-no-exchange", FAST_FREE, "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(", "    if (MS_UNLIKELY(false && atomic_compare_exchange_strong_explicit(", "hit-freed-twice", "plain"),
     ("hit-pins-not-asked", FAST_FREE, "    return MS_UNLIKELY(atomic_load_explicit(&ms_pin_count, memory_order_relaxed) |\n                       (uint32_t)",

@@ -45,6 +45,7 @@ HITS(waited, 256, "t0 i", "g0 t5", "s", "")
 HITS(context, 256, "t0 t1", "g0 g1", "k", "")
 HITS(run_stopped, 256, "t3", "g3 t4", "o", "")
 HITS(run_trimmed, 256, "t3 t4", "g4 t7 g3", "x", "")
+HITS(run_shard, 256, "t3 t4", "g3 t7 g4 t3", "t5 g5", "")
 HITS(run_freed, 256, "t3 t4", "g3 t7", "g4", "")
 HITS(run_twice, 256, "t3", "d3", "d3", "")
 HITS(run_pinned, 256, "t3 i", "g3 s t3", "p3 i u", "")
@@ -65,6 +66,7 @@ const struct program hits_programs[] = {
     CALLS_ROW(context, "hit-context-ends", "frees hit while their context ends"),
     CALLS_ROW(run_stopped, "hit-run-and-stop", "a thread hits for large blocks while the pool is stopped"),
     CALLS_ROW(run_trimmed, "hit-run-and-trim", "... while what is idle goes back"),
+    CALLS_ROW(run_shard, "hit-run-and-lane", "... while another counts in its lane"),
     CALLS_ROW(run_freed, "hit-run-and-free", "... while another frees what it was given"),
     CALLS_ROW(run_twice, "hit-run-freed-twice", "a large block is freed by a hit and by another"),
     CALLS_ROW(run_pinned, "hit-run-and-pin", "a free of a large block hits while it is exported"),

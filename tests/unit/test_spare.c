@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,57 @@ static void test_buffers(void)
     is_ptr(ms_aux_stack_take(), one, "in a fork child those that were taken are free");
     ms_aux_stack_give(one);
     ms_aux_stack_give(NULL);
+}
+
+/* Stops before and behind. */
+static void give_between_stops(void *buffer)
+{
+    raise(SIGSTOP);
+    ms_aux_stack_give(buffer);
+    raise(SIGSTOP);
+}
+
+static void give_another(void *arg)
+{
+    (void)arg;
+    give_between_stops(ms_aux_stack_take());
+}
+
+/* The buffer that was taken first is given back last; or one that was taken on a stack of ours. */
+static void give_as_told(bool on_it)
+{
+    void *outer = ms_aux_stack_take(), *inner = ms_aux_stack_take();
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        _exit(1);
+    ms_aux_stack_give(inner);
+    if (on_it)
+        ms_aux_stack_call(give_another, NULL);
+    else
+        give_between_stops(outer);
+    _exit(0);
+}
+
+static void test_giving(bool on_it)
+{
+    int status = 0;
+    long steps = 0;
+    pid_t child = fork();
+    if (child == 0)
+        give_as_told(on_it);
+    waitpid(child, &status, 0);
+    if (!WIFSTOPPED(status)) {
+        skip(1, "there is no ptrace here");
+        return;
+    }
+    do
+        steps++;
+    while (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child &&
+           WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    printf("# %ld steps\n", steps);
+    ok(steps < 2000, "a buffer %s is given back without a look at all that there may be",
+       on_it ? "of a call" : "that was taken first");
 }
 
 static void use_much(void *arg)
@@ -335,6 +387,8 @@ int main(void)
     ms_stack_configure(MS_WALK_UNWIND, 64);
     test_call();
     test_buffers();
+    test_giving(false);
+    test_giving(true);
     test_guard();
     test_threads();
     test_fork();

@@ -21,7 +21,7 @@ struct spare {
 };
 
 static struct spare spares[SPARES];
-static MS_TLS uint16_t latest; /* which this thread had: its lines are near */
+static MS_TLS uint16_t latest; /* which this thread took or gave back: its lines are near */
 static MS_TLS bool is_on_spare;
 
 /* The frames of threads that are gone are nobody's: AddressSanitizer would still hold what lies around their
@@ -72,8 +72,10 @@ static struct spare *aux_stack_take(void)
             continue;
         if (!atomic_load_explicit(&spare->memory, memory_order_relaxed))
             atomic_store_explicit(&spare->memory, map_stack(), memory_order_relaxed);
-        if (atomic_load_explicit(&spare->memory, memory_order_relaxed))
+        if (atomic_load_explicit(&spare->memory, memory_order_relaxed)) {
+            latest = (uint16_t)(spare - spares);
             return spare;
+        }
         atomic_store_explicit(&spare->busy, false, memory_order_release);
         return NULL;
     }
@@ -202,11 +204,11 @@ void *ms_aux_stack_take(void)
     return spare ? atomic_load_explicit(&spare->memory, memory_order_relaxed) : NULL;
 }
 
-/* It is the latest, or was taken while that was busy. */
+/* It is the latest, or one before: what was taken while this was busy has been given back. */
 void ms_aux_stack_give(void *buffer)
 {
     for (unsigned i = 0; buffer && i < SPARES; i++) {
-        struct spare *spare = &spares[(latest + i) % SPARES];
+        struct spare *spare = &spares[(latest + SPARES - i) % SPARES];
         if (atomic_load_explicit(&spare->memory, memory_order_relaxed) == buffer) {
             aux_stack_give(spare);
             return;
