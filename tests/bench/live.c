@@ -43,8 +43,8 @@ static void die(const char *what)
 #define CALLS(n, f)                                                                                          \
     CALL(n, f)                                                                                               \
     CALL(n + 1, f)                                                                                           \
-    CALL(n + 2, f) CALL(n + 3, f) CALL(n + 4, f) CALL(n + 5, f) CALL(n + 6, f) CALL(n + 7, f) CALL(n + 8, f) \
-        CALL(n + 9, f)
+    CALL(n + 2, f)                                                                                           \
+    CALL(n + 3, f) CALL(n + 4, f) CALL(n + 5, f) CALL(n + 6, f) CALL(n + 7, f) CALL(n + 8, f) CALL(n + 9, f)
 #define HUNDRED_CALLS(f)                                                                                     \
     CALLS(0, f)                                                                                              \
     CALLS(10, f)                                                                                             \

@@ -14,7 +14,7 @@ enum { STREAMS = 5, OWN = 3, LEGACY = 4, BLOCKS = 40, LOOKED = 512, ROUNDS = 5, 
 static struct block {
     void *p;
     size_t bytes;
-    int value, stream; /* what it holds, -1: unknown; where its work is */
+    int value, stream;  /* what it holds, -1: unknown; where its work is */
     cudaMemPool_t pool; /* of the program's */
     bool plain;         /* from cudaMalloc */
 } blocks[BLOCKS];

@@ -9,11 +9,11 @@
 #include "tests/hooks/every_class.h"
 
 #ifndef WITH_VENDOR_HEADERS
-#define cudaMallocAsync cudaMallocAsync_ptsz
+#define cudaMallocAsync         cudaMallocAsync_ptsz
 #define cudaMallocFromPoolAsync cudaMallocFromPoolAsync_ptsz
-#define cudaFreeAsync cudaFreeAsync_ptsz
-#define cuMemAllocAsync cuMemAllocAsync_ptsz
-#define cuMemFreeAsync cuMemFreeAsync_ptsz
+#define cudaFreeAsync           cudaFreeAsync_ptsz
+#define cuMemAllocAsync         cuMemAllocAsync_ptsz
+#define cuMemFreeAsync          cuMemFreeAsync_ptsz
 #endif
 
 void per_thread_twin(cudaMemPool_t pool)

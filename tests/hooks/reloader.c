@@ -16,8 +16,7 @@ typedef int alloc_func_t(void **, size_t);
 /* Something else lies where the library was, so that it comes back elsewhere. */
 static void block(uintptr_t address)
 {
-    mmap((void *)address, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-         -1, 0);
+    mmap((void *)address, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
 int main(int argc, char **argv)

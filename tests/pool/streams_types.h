@@ -23,7 +23,7 @@ struct stream {
 };
 struct event {
     struct event *next, **link; /* of all that were not destroyed: the pool forgets some when it is reset */
-    unsigned stream; /* index; MODEL_STREAMS: over the context */
+    unsigned stream;            /* index; MODEL_STREAMS: over the context */
     uint64_t id, seq, all[MODEL_STREAMS], ids[MODEL_STREAMS];
     struct sight sees[MODEL_STREAMS]; /* what its stream had waited for then */
     uintptr_t context;

@@ -45,7 +45,7 @@ static func_t find(const char *name)
     return (func_t)(uintptr_t)p;
 }
 
-#define W(x) ((word_t)(x))
+#define W(x)                   ((word_t)(x))
 #define CALL(name, a, b, c, d) find(name)(W(a), W(b), W(c), W(d), 0)
 
 static void say(const char *what, long long value)

@@ -9,7 +9,7 @@ const size_t trap_sizes[3] = {3000, 3 * MIB + 100, 20 * MIB};
 const char *const trap_size_names[3] = {"small", "medium", "large"};
 
 static const struct trap *const groups[] = {traps_order,   traps_free, traps_identity, traps_capture,
-                                            traps_figures, traps_life, traps_misc, traps_share};
+                                            traps_figures, traps_life, traps_misc,     traps_share};
 #define GROUPS (sizeof groups / sizeof groups[0])
 
 static void wait_at_gate(void *argument)

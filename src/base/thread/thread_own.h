@@ -20,10 +20,10 @@ enum {
 };
 
 struct ms_own {
-    uint64_t sites[MS_OWN_SITES_BYTES / 8];   /* hooks/lookup/resolve.h */
+    uint64_t sites[MS_OWN_SITES_BYTES / 8];       /* hooks/lookup/resolve.h */
     uint64_t runtimes[MS_OWN_RUNTIMES_BYTES / 8]; /* hooks/serve/runtime.h */
-    uint64_t recall[MS_OWN_RECALL_BYTES / 8]; /* unwind/native/recall.h */
-    uint64_t *streams;                        /* fastpath/streams.h; NULL: of no use so far */
+    uint64_t recall[MS_OWN_RECALL_BYTES / 8];     /* unwind/native/recall.h */
+    uint64_t *streams;                            /* fastpath/streams.h; NULL: of no use so far */
 };
 
 /** The record that every thread has to begin with: all zeros, and nobody writes there. */
