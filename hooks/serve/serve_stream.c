@@ -53,8 +53,8 @@ static bool is_forbidden(const struct ms_gpu *gpu, uint64_t stream)
 }
 
 /* Under MEMSHIM_LIMIT what is kept for cudaMalloc, or was freed and waits for the device, stands in the way
- * of what a stream asks for. */
-static bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_room *room)
+ * of what a stream asks for. The pool's figures are not on the stack of every request. */
+static MS_NOINLINE bool gave_room(const struct ms_stream *stream, uint64_t bytes, struct ms_room *room)
 {
     int device = ms_stream_device(stream);
     struct ms_pool_figures figures;
