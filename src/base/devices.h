@@ -7,6 +7,7 @@
 #ifndef MS_BASE_DEVICES_H
 #define MS_BASE_DEVICES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MS_DEVICE_NONE (-1) /* host memory, or a device that could not be told */
@@ -44,6 +45,12 @@ static inline int ms_device_number(enum ms_maker maker, int index)
     return index >= 0 && index < ms_device_count(maker) ? ms_device_first(maker) + index : MS_DEVICE_NONE;
 }
 
+/** True of a device's number, in the outer layer. */
+static inline bool ms_device_is_known(int number)
+{
+    return number >= 0 && number < MS_DEVICES_MAX;
+}
+
 static inline enum ms_maker ms_device_maker(int number)
 {
     if (number < ms_device_first(MS_MAKER_HIP))
@@ -55,6 +62,29 @@ static inline enum ms_maker ms_device_maker(int number)
 static inline int ms_device_index(int number)
 {
     return number < 0 ? number : number - ms_device_first(ms_device_maker(number));
+}
+
+/** Memory is recorded in two layers: blocks that the vendor's functions gave, and inner blocks, pieces of
+ * those that an allocator of the program's gave on (record/live/inner.h). What is counted by device has the
+ * inner layer of a device, or of none, under a number of its own. */
+enum ms_layer { MS_LAYER_OUTER, MS_LAYER_INNER, MS_LAYERS };
+#define MS_DEVICE_INNER 256 /* device 0's */
+static inline int ms_device_inner(int number)
+{
+    return MS_DEVICE_INNER + number;
+}
+static inline int ms_device_is_inner(int number)
+{
+    return number >= MS_DEVICE_INNER + MS_DEVICE_NONE && number < MS_DEVICE_INNER + MS_DEVICES_MAX;
+}
+static inline enum ms_layer ms_device_layer(int number)
+{
+    return ms_device_is_inner(number) ? MS_LAYER_INNER : MS_LAYER_OUTER;
+}
+/** The device, whichever layer is meant. */
+static inline int ms_device_plain(int number)
+{
+    return ms_device_is_inner(number) ? number - MS_DEVICE_INNER : number;
 }
 
 /** "cuda", "hip", "acl": `api` of the report's devices. */

@@ -14,6 +14,6 @@ LEDGER_SOURCES = src/record/live/ledger.h src/record/live/internal.h src/record/
 	src/record/footprint/pools.c src/record/live/invalid_frees.h src/record/live/invalid_frees.c \
 	src/record/footprint/footprints.h src/record/footprint/footprints.c src/record/footprint/balance.h \
 	src/record/footprint/balance.c src/record/footprint/granules.h src/record/footprint/granules.c \
-	src/record/live/oom.def src/record/live/oom_sites.c src/record/phases/phases.h \
+	src/record/live/inner.h src/record/live/inner.c src/record/live/oom.def src/record/live/oom_sites.c src/record/phases/phases.h \
 	src/record/phases/phases.c src/record/phases/phase_figures.c src/record/phases/phase_names.c \
 	src/record/reader/snapshot_phases.c src/record/live/uses.h src/record/live/uses.c

@@ -3,7 +3,7 @@
 # Writing the report, and doing so at exit: both go into the shim. Without a static jansson it only says that it cannot.
 REPORT_JSON_SOURCES = src/report/write/contents.c src/report/write/json.h src/report/write/json.c \
 	src/report/write/json_run.c src/report/write/json_memory.c src/report/write/json_stacks.c \
-	src/report/write/json_sites.c src/report/write/json_pools.c src/report/write/json_events.c \
+	src/report/write/json_sites.c src/report/write/json_inner.c src/report/write/json_pools.c src/report/write/json_events.c \
 	src/report/analyse/findings.def src/report/write/json_invalid_frees.c \
 	src/report/write/json_phases.c src/report/write/stacks.h src/report/write/stacks.c \
 	src/report/write/out.h src/report/write/out.c src/report/text/utf8.h

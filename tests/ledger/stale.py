@@ -84,7 +84,7 @@ def ages():
         foreign.append(change(young, "memshim-1-5.ledger", DAYS, owner=65534))
     # Written to as it began, and used until it was killed a moment ago: the file's own time says little.
     used = change(young, "memshim-1-6.ledger", DAYS)
-    made, latest = Ledger(PLACE + "/" + used), 1024 - 52 * 8 - 8
+    made, latest = Ledger(PLACE + "/" + used), 1024 - 47 * 8 - 8
     made.write("PROCESS", latest, struct.pack("<Q", DAYS * 10 ** 9))
     made.save(PLACE + "/" + used)
     os.utime(PLACE + "/" + used, (1, 1))

@@ -134,7 +134,7 @@ static void raise(const struct ms_block *block, bool least, bool most)
 {
     if (!ms_kind_is_device(block->kind))
         return;
-    struct range *live = &book.live[block->device], *peak = &book.peak[block->device];
+    struct range *live = &book.live[book_place(block->device)], *peak = &book.peak[book_place(block->device)];
     live->least += least ? block->bytes : 0;
     live->most += most ? block->bytes : 0;
     peak->least = live->least > peak->least ? live->least : peak->least;
@@ -145,8 +145,9 @@ static void lower(const struct ms_block *block, bool least, bool most)
 {
     if (!ms_kind_is_device(block->kind))
         return;
-    book.live[block->device].least -= least ? block->bytes : 0;
-    book.live[block->device].most -= most ? block->bytes : 0;
+    struct range *live = &book.live[book_place(block->device)];
+    live->least -= least ? block->bytes : 0;
+    live->most -= most ? block->bytes : 0;
 }
 
 static void set(struct book_block *row, enum presence is)
@@ -191,7 +192,7 @@ static bool begin_free(struct book_block *row, struct ms_block *block_p)
 {
     if (row->block.is_served)
         return ms_ledger_unserve(row->record_id, row->block.key, block_p);
-    return ms_ledger_free_begin(MS_SPACE_ADDRESS, row->block.key, block_p);
+    return ms_ledger_free_begin((enum ms_space)row->block.space, row->block.key, block_p);
 }
 
 bool book_give(unsigned i)

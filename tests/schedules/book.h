@@ -13,9 +13,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/live/ledger.h"
+#include "record/live/rows.h"
 
-enum { BOOK_BLOCKS = 64, BOOK_STACKS = 64, BOOK_FRAMES = 8, BOOK_APIS = 4, BOOK_DEVICES = 2 };
+enum {
+    BOOK_BLOCKS = 64,
+    BOOK_STACKS = 64,
+    BOOK_FRAMES = 8,
+    BOOK_APIS = 4,
+    BOOK_DEVICES = 2,
+    BOOK_PLACES = 2 * BOOK_DEVICES
+};
+
+/* Where a block counts: its device's place, of the outer layer, and then of the inner one. */
+static inline unsigned book_place(int device)
+{
+    return (unsigned)ms_device_plain(device) + (ms_device_is_inner(device) ? BOOK_DEVICES : 0);
+}
+static inline unsigned book_account(unsigned place)
+{
+    return place < BOOK_DEVICES ? place : MS_LAYER_ACCOUNTS + place - BOOK_DEVICES;
+}
 
 /** A new ledger; with its file in FILES_DIRECTORY if `touched`. Options are NAME=value. */
 void book_start(bool touched, const char *option);

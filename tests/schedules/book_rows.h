@@ -41,7 +41,7 @@ struct book {
     struct book_block blocks[BOOK_BLOCKS];
     struct book_site sites[BOOK_SITES];
     unsigned site_count;
-    struct range live[BOOK_DEVICES], peak[BOOK_DEVICES]; /* of device memory */
+    struct range live[BOOK_PLACES], peak[BOOK_PLACES]; /* of device memory */
     struct range calls[BOOK_APIS], call_bytes[BOOK_APIS], failures[BOOK_APIS], served[BOOK_APIS];
     struct range takings;
     struct range ooms, invalid_frees, deaths, refused; /* refused: frees that the driver refused */

@@ -167,6 +167,51 @@ static void start_crowded_stripe(void)
     engine_task(crowd_stripe, (void *)1);
 }
 
+/* Pieces of a segment come and go while it does: the first lies at the segment's own address. */
+enum { PIECES = 4 };
+
+static void prepare_inner(void)
+{
+    prepare();
+    for (unsigned i = 0; i < PIECES; i++) {
+        struct ms_block *block = book_block(OWN + i);
+        block->key = book_block(0)->key + 4096 * i;
+        block->space = MS_SPACE_INNER;
+        block->kind = MS_KIND_INNER;
+        block->device = (int16_t)ms_device_inner(0);
+        block->context = 0;
+        block->outlives_context = true;
+    }
+    book_take(0, 0, false);
+}
+
+static void give_pieces(void *arg)
+{
+    unsigned me = (unsigned)(size_t)arg;
+    choose_shard(me);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        book_take(OWN + 2 * me, turn, false);
+        book_give(OWN + 2 * me);
+    }
+    book_take(OWN + 2 * me + 1, 3, false);
+}
+
+static void give_segment(void *arg)
+{
+    (void)arg;
+    book_give(0);
+    book_take(0, 1, true);
+    book_give(0);
+    book_take(1, 0, false);
+}
+
+static void start_inner(void)
+{
+    engine_task(give_pieces, (void *)0);
+    engine_task(give_pieces, (void *)1);
+    engine_task(give_segment, NULL);
+}
+
 static atomic_bool handed[OWN];
 
 static void serve(void *arg)
@@ -349,7 +394,7 @@ static void check_full(void)
     for (unsigned i = 0; i < 3; i++)
         live += book_block(i * 20 + 1)->bytes + book_block(i * 20 + 2)->bytes;
     ms_account_sum(0, &sum);
-    if (sum.device.live_bytes != live || ms_blocks_count() != 7 || !ms_account_is_bounded(0))
+    if (sum.device.live_bytes != live || ms_blocks_count(MS_LAYER_OUTER) != 7 || !ms_account_is_bounded(0))
         engine_fail("%llu bytes are live, of %llu", (unsigned long long)sum.device.live_bytes,
                     (unsigned long long)live);
     else if (ms_sites_merged() < 4 || ms_sites_dropped())
@@ -514,6 +559,8 @@ const struct program ledger_programs[] = {
      start_crowded_stripe, check, RIGHT},
     {"served-across", "blocks are served by one and freed by two others", prepare, start_served, check,
      RIGHT},
+    {"inner", "two give and take pieces of a segment that a third frees and allocates", prepare_inner,
+     start_inner, check, RIGHT},
     {"refused", "frees are refused while others free", prepare_some, start_refused, check, RIGHT},
     {"row-again", "a context dies while its block is freed and another's has its row", prepare_some,
      start_used_again, check, RIGHT},

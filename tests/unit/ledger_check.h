@@ -81,7 +81,7 @@ static unsigned check_sites(const struct sums *sums)
                 ms_site_at_device_peak(ms_account_of(site->device), site);
     }
     for (unsigned i = 0; i < MS_ACCOUNTS && !ms_sites_dropped(); i++) {
-        const struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
+        const struct ms_amount *device = &ms_account_of(ms_account_device(i))->device;
         if (at_peak[i] == device->peak_live_bytes)
             continue;
         fprintf(stderr, "device %u peaked at %llu bytes, its sites held %llu then\n", i,

@@ -10,6 +10,8 @@
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 
+#define OUTER snapshot.blocks[MS_LAYER_OUTER]
+
 enum { SHARD_SITES = 12, SHARD_BLOCKS = 300, SHARD_STEPS = 30000, STRETCHES = 60 };
 
 /* The figures that the record must have, kept without shards. */
@@ -113,9 +115,9 @@ static void test_shards(void)
     }
     is_u64(wrong, 0, "sites hold what they held, and held it at the peak");
     test_stretches();
-    for (uint64_t i = 0; i < snapshot.block_count; i++)
-        wrong += snapshot.blocks[i].site >= SHARD_SITES ||
-                 snapshot.sites[snapshot.blocks[i].site].site.stack != snapshot.blocks[i].stack;
+    for (uint64_t i = 0; i < OUTER.count; i++)
+        wrong += OUTER.list[i].site >= SHARD_SITES ||
+                 snapshot.sites[OUTER.list[i].site].site.stack != OUTER.list[i].stack;
     is_u64(wrong, 0, "blocks name their sites");
     static struct ms_events_copy events;
     uint64_t most = 0;

@@ -13,6 +13,8 @@
 #include "tests/unit/ledger_check.h"
 #include "tests/unit/ledger_fixture.h"
 
+#define OUTER snapshot.blocks[MS_LAYER_OUTER]
+
 static struct ms_events_copy events;
 
 static void take(uint64_t key, uint64_t bytes, ms_stack_id stack, int device)
@@ -51,9 +53,8 @@ static void test_history(void)
     is_u64(site_of(2)->free_count, 1, "its frees");
     is_u64(site_of(1)->size_hist[7], 1, "100 bytes are of the class of 64");
     is_u64(site_of(1)->size_hist[6], 1, "50 bytes of that of 32");
-    is_u64(snapshot.block_count, 4, "blocks of the snapshot");
-    ok(snapshot.blocks[0].key == 0x1000 && snapshot.blocks[2].key == 0x4000 &&
-           snapshot.blocks[3].key == 0x5000,
+    is_u64(OUTER.count, 4, "blocks of the snapshot");
+    ok(OUTER.list[0].key == 0x1000 && OUTER.list[2].key == 0x4000 && OUTER.list[3].key == 0x5000,
        "are in order");
     ok(snapshot.consistent, "a snapshot at rest is consistent");
     is_int(ledger_check(), 0, "all sums add up");
@@ -115,7 +116,7 @@ static void test_served(void)
     look();
     is_u64(device(0)->live_bytes, 1024, "they are live");
     is_u64(site_of(1)->rounding_bytes, 12, "their site knows them");
-    ok(snapshot.blocks[0].is_served && snapshot.blocks[0].key == 0x1000, "and a snapshot tells them apart");
+    ok(OUTER.list[0].is_served && OUTER.list[0].key == 0x1000, "and a snapshot tells them apart");
     ok(!ms_ledger_unserve(one, 0x2000, &block), "a ticket goes with its address");
     ok(!ms_ledger_unserve(0, 0x1000, &block) && !ms_ledger_unserve(1 << 20, 0x1000, &block),
        "no ticket, or one that was never given, is nothing");
@@ -191,13 +192,13 @@ static void test_cut(void)
     for (uint64_t i = 1; i <= 5000; i++)
         take(i * 512, i * 7919 % 5003, 1, 0);
     look();
-    is_u64(snapshot.block_total, 5000, "all blocks are counted");
-    is_u64(snapshot.block_count, 1000, "not all are copied");
+    is_u64(OUTER.total, 5000, "all blocks are counted");
+    is_u64(OUTER.count, 1000, "not all are copied");
     uint64_t least = UINT64_MAX;
     bool ordered = true;
-    for (uint64_t i = 0; i < snapshot.block_count; i++) {
-        least = snapshot.blocks[i].bytes < least ? snapshot.blocks[i].bytes : least;
-        ordered = ordered && (i == 0 || snapshot.blocks[i - 1].key < snapshot.blocks[i].key);
+    for (uint64_t i = 0; i < OUTER.count; i++) {
+        least = OUTER.list[i].bytes < least ? OUTER.list[i].bytes : least;
+        ordered = ordered && (i == 0 || OUTER.list[i - 1].key < OUTER.list[i].key);
     }
     uint64_t larger = 0;
     for (uint64_t i = 1; i <= 5000; i++)
@@ -215,7 +216,7 @@ static void test_held_lock(void)
     ms_snapshot_release(&snapshot);
     is_int(ms_snapshot_take(&snapshot, 10), 0, "a snapshot does not wait for ever for a lock");
     ok(!snapshot.consistent, "and says that it went without");
-    is_u64(snapshot.block_count, 1, "what is there is copied all the same");
+    is_u64(OUTER.count, 1, "what is there is copied all the same");
     ms_account_unlock(0);
     look();
     ok(snapshot.consistent, "the other locks were given back");
@@ -389,7 +390,7 @@ static void test_threads(void)
     is_int(bad_results, 0, "every free finds its block");
     look();
     is_u64(device(0)->live_bytes + device(1)->live_bytes + device(2)->live_bytes, 0, "all was freed");
-    is_u64(snapshot.block_total, 0, "no block is left");
+    is_u64(OUTER.total, 0, "no block is left");
     is_u64(ms_blocks_dropped() + ms_sites_dropped(), 0, "nothing was dropped");
 }
 
@@ -457,7 +458,7 @@ static void test_half_made(void)
     look();
     ms_shard_unlock(shard);
     ok(!snapshot.consistent, "a snapshot in the middle of a call says so");
-    is_u64(snapshot.block_count, 2, "what is half made is no block");
+    is_u64(OUTER.count, 2, "what is half made is no block");
     is_u64(site_of(2)->live_count + site_of(2)->live_bytes, 0, "nor does its site hold it");
     is_u64(site_of(2)->total_count - site_of(2)->free_count, 0, "nor is it missing");
     is_u64(site_of(3)->live_bytes, 400, "what is half gone is gone");

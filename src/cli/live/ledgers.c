@@ -49,8 +49,8 @@ static struct course course_of_loaded(void)
 {
     struct course course = {0};
 
-    for (int i = 0; i < MS_ACCOUNTS; i++) {
-        const struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? i : MS_DEVICE_NONE);
+    for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
+        const struct ms_account *account = ms_account_of(ms_account_device(i));
 
         for (unsigned kind = 0; kind < MS_KIND_COUNT; kind++) {
             course.allocated += account->kinds[kind].total_count;

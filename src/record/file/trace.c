@@ -199,7 +199,7 @@ static void count_size(uint64_t bytes)
 
 void ms_trace_put_alloc(uint32_t row, const struct ms_block *block)
 {
-    if (!ms_kind_is_device(block->kind))
+    if (!ms_kind_is_vendors(block->kind))
         return;
     ms_lock(&lines);
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed)) {
@@ -215,7 +215,7 @@ void ms_trace_put_alloc(uint32_t row, const struct ms_block *block)
 
 void ms_trace_put_free(uint32_t row, const struct ms_block *block)
 {
-    if (!ms_kind_is_device(block->kind))
+    if (!ms_kind_is_vendors(block->kind))
         return;
     ms_lock(&lines);
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && ids[row]) {

@@ -47,7 +47,7 @@ static _Atomic uint64_t *sum_of(int device, enum ms_kind kind)
         return &managed;
     if (device < 0 || device >= MS_DEVICES_MAX)
         return NULL;
-    return ms_kind_is_device(kind) ? &followed[device] : kind == MS_KIND_IMPORTED ? &imported[device] : NULL;
+    return ms_kind_is_vendors(kind) ? &followed[device] : kind == MS_KIND_IMPORTED ? &imported[device] : NULL;
 }
 
 static bool has_address(const struct ms_block_row *row)
@@ -62,7 +62,7 @@ static bool is_in_pool(const struct ms_block_row *row)
 
 static bool is_beside(const struct ms_block_row *row)
 {
-    return (unsigned)row->device < MS_DEVICES_MAX && ms_kind_is_device(ms_block_row_kind(row));
+    return (unsigned)row->device < MS_DEVICES_MAX && ms_kind_is_vendors(ms_block_row_kind(row));
 }
 
 uint64_t ms_balance_beside(int device)

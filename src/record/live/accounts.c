@@ -83,7 +83,7 @@ static MS_NOINLINE void trace(uint32_t block_row, const struct ms_arrival *arriv
         block.born_ns = arrival->now_ns;
     block.site = ms_block_row_at(block_row)->site;
     ms_trace_alloc(block_row, &block);
-    if (ms_uses_wanted()) {
+    if (ms_uses_wanted() && block.kind != MS_KIND_INNER) {
         ms_uses_born(block_row, &block);
         if (arrival->again && block.space == MS_SPACE_ADDRESS) /* another life, nothing is known of it */
             ms_uses_mark(block.key, MS_LIFETIME_UNMAPPED);
@@ -255,7 +255,7 @@ uint32_t ms_account_restore(const struct ms_block *block)
 
 static MS_UNSYNCHRONIZED struct ms_shard *shard_of_row(const struct ms_block_row *block_row)
 {
-    return shard_of(block_row->site, block_row->device);
+    return shard_of(block_row->site, ms_block_row_device(block_row));
 }
 
 static MS_UNSYNCHRONIZED bool is_wanted(const struct ms_block_row *block_row, enum ms_space space,
@@ -273,7 +273,7 @@ static MS_NOINLINE void accounts_tell(uint32_t record_id, uint64_t now_ns, struc
     ms_block_row_read(ms_block_row_at(record_id - 1), &block);
     block.freed_ns = now_ns;
     ms_trace_free(record_id - 1, &block);
-    if (ms_uses_wanted())
+    if (ms_uses_wanted() && block.kind != MS_KIND_INNER)
         ms_uses_ended(record_id - 1);
     if (block_p)
         *block_p = block;
@@ -331,7 +331,7 @@ static MS_INLINE bool remove_from(struct ms_shard *shard, uint32_t record_id, st
  * lock. */
 static MS_UNSYNCHRONIZED struct ms_shard *only_shard_of(const struct ms_block_row *block_row)
 {
-    struct ms_shard *first = &ms_shards[0][ms_account_number(block_row->device)];
+    struct ms_shard *first = &ms_shards[0][ms_account_number(ms_block_row_device(block_row))];
     return MS_LIKELY(first->is_alone) ? first : NULL;
 }
 

@@ -17,7 +17,7 @@ void ms_block_row_read(const struct ms_block_row *row, struct ms_block *block_p)
         .stack = site ? site->stack : 0,
         .site = row->site,
         .thread = row->thread,
-        .device = row->device,
+        .device = (int16_t)ms_block_row_device(row),
         .api = row->api,
         .space = (uint8_t)ms_block_row_space(row),
         .kind = ms_block_row_kind(row),
@@ -48,11 +48,13 @@ void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void
     }
 }
 
-uint64_t ms_blocks_count(void)
+uint64_t ms_blocks_count(enum ms_layer layer)
 {
     uint64_t rows = ms_table_rows(MS_TABLE_BLOCKS), count = 0;
-    for (uint64_t i = 0; i < rows; i++)
-        count += ms_block_row_is_live(ms_block_row_at((uint32_t)i));
+    for (uint64_t i = 0; i < rows; i++) {
+        const struct ms_block_row *row = ms_block_row_at((uint32_t)i);
+        count += ms_block_row_is_live(row) && ms_device_layer(ms_block_row_device(row)) == layer;
+    }
     return count;
 }
 

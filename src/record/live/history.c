@@ -19,7 +19,9 @@ enum {
 }; /* a bucket is about a millisecond at first */
 
 static unsigned buckets = BUCKETS_DEFAULT;
-static struct ms_history *_Atomic timelines[MS_SERIES_COUNT][MS_ACCOUNTS];
+/* Of a device, and of its inner layer, which has its live bytes alone. */
+enum { LINES = MS_SERIES_COUNT + 1, LINES_ALL = LINES * MS_LAYER_ACCOUNTS };
+static struct ms_history *_Atomic timelines[LINES_ALL];
 
 void ms_history_configure(unsigned count)
 {
@@ -33,9 +35,10 @@ unsigned ms_history_buckets(void)
 
 /* Device by device, so that few devices need few rows. Memory of no device comes first: it is rare, but
  * devices are numbered from 0. */
-static uint64_t history_place_of(enum ms_series series, unsigned account)
+static unsigned history_place_of(enum ms_series series, unsigned account)
 {
-    return (uint64_t)((account + 1) % MS_ACCOUNTS) * MS_SERIES_COUNT + series;
+    unsigned line = account < MS_LAYER_ACCOUNTS ? series : MS_SERIES_COUNT;
+    return (account + 1) % MS_LAYER_ACCOUNTS * LINES + line;
 }
 
 struct ms_history *ms_history_of(unsigned account, bool create)
@@ -45,15 +48,17 @@ struct ms_history *ms_history_of(unsigned account, bool create)
 
 struct ms_history *ms_history_of_series(enum ms_series series, unsigned account, bool create)
 {
-    struct ms_history *timeline = atomic_load_explicit(&timelines[series][account], memory_order_relaxed);
+    if (account >= MS_LAYER_ACCOUNTS && series != MS_SERIES_LIVE)
+        return NULL;
     uint64_t place = history_place_of(series, account), rows = buckets + 1;
+    struct ms_history *timeline = atomic_load_explicit(&timelines[place], memory_order_relaxed);
     if (timeline || !create || !ms_table_reserve(MS_TABLE_TIMELINE, (place + 1) * rows))
         return timeline;
     if (ms_table_rows(MS_TABLE_TIMELINE) < (place + 1) * rows)
         ms_table_publish(MS_TABLE_TIMELINE, (place + 1) * rows);
     timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
     timeline->shift = SHIFT_START;
-    atomic_store_explicit(&timelines[series][account], timeline, memory_order_relaxed);
+    atomic_store_explicit(&timelines[place], timeline, memory_order_relaxed);
     return timeline;
 }
 
@@ -135,22 +140,20 @@ static bool is_whole(const struct ms_history *timeline)
 void ms_history_adopt(unsigned count)
 {
     buckets = count >= BUCKETS_MIN && count <= BUCKETS_MAX ? count : BUCKETS_DEFAULT;
-    for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++) {
-        unsigned account = i / MS_SERIES_COUNT, series = i % MS_SERIES_COUNT;
-        uint64_t place = history_place_of(series, account), rows = buckets + 1;
+    for (uint64_t place = 0; place < LINES_ALL; place++) {
+        uint64_t rows = buckets + 1;
         struct ms_history *timeline = (void *)(MS_ROWS(TIMELINE, uint64_t) + place * rows);
         if (ms_table_reserved(MS_TABLE_TIMELINE) < (place + 1) * rows || !is_whole(timeline))
             continue;
         for (unsigned k = 0; k <= timeline->last; k++)
             timeline->values[k] &= INT64_MAX;
-        atomic_store_explicit(&timelines[series][account], timeline, memory_order_relaxed);
+        atomic_store_explicit(&timelines[place], timeline, memory_order_relaxed);
     }
 }
 
 static void timeline_reset(void)
 {
-    for (unsigned i = 0; i < MS_ACCOUNTS * MS_SERIES_COUNT; i++)
-        atomic_store_explicit(&timelines[i % MS_SERIES_COUNT][i / MS_SERIES_COUNT], NULL,
-                              memory_order_relaxed);
+    for (unsigned i = 0; i < LINES_ALL; i++)
+        atomic_store_explicit(&timelines[i], NULL, memory_order_relaxed);
 }
 MS_AT_FORK(MS_FORK_RECORD, timeline_reset);

@@ -89,7 +89,7 @@ uint64_t ms_sites_merged(void);
 /** The live block of a record id; false if there is none. */
 bool ms_blocks_read(uint32_t record_id, struct ms_block *block_p);
 void ms_blocks_each(void (*visit)(void *arg, const struct ms_block *block), void *arg);
-uint64_t ms_blocks_count(void);
+uint64_t ms_blocks_count(enum ms_layer layer);
 uint64_t ms_blocks_dropped(void);
 
 /* blocks.c: finding a block by its key. */

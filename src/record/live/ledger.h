@@ -28,19 +28,33 @@ enum ms_kind {
     MS_KIND_ARRAY,
     MS_KIND_HANDLE,     /* physical memory behind a VMM handle */
     MS_KIND_GRAPH,      /* owned by a graph's allocation node */
+    MS_KIND_INNER,      /* a piece of such memory that an allocator of the program's gave on (inner.h) */
     MS_KIND_PINNED,     /* host memory of the driver's */
     MS_KIND_REGISTERED, /* host memory of the program's, registered */
     MS_KIND_IMPORTED,   /* another process's or another interface's memory, mapped here */
     MS_KIND_COUNT
 };
 
+/** True if it counts towards a device: in its layer. */
 static inline bool ms_kind_is_device(enum ms_kind kind)
+{
+    return kind <= MS_KIND_INNER;
+}
+/** True if it is memory of a device that the vendor gave, and so of the outer layer. */
+static inline bool ms_kind_is_vendors(enum ms_kind kind)
 {
     return kind <= MS_KIND_GRAPH;
 }
 
 /** Names are looked up by these: one address can be a pointer, an array handle or a VMM handle at once. */
-enum ms_space { MS_SPACE_ADDRESS, MS_SPACE_HANDLE, MS_SPACE_ARRAY, MS_SPACE_EXTERNAL, MS_SPACE_COUNT };
+enum ms_space {
+    MS_SPACE_ADDRESS,
+    MS_SPACE_HANDLE,
+    MS_SPACE_ARRAY,
+    MS_SPACE_EXTERNAL,
+    MS_SPACE_INNER, /* the address of an inner block, which may be its segment's, too */
+    MS_SPACE_COUNT
+};
 
 /** One live block; `key` in `space` identifies it. */
 struct ms_block {

@@ -14,7 +14,8 @@
 
 enum {
     MS_STRIPES = 64,
-    MS_ACCOUNTS = MS_DEVICES_MAX + 1, /* one per device, and one for memory of none */
+    MS_LAYER_ACCOUNTS = MS_DEVICES_MAX + 1,      /* one per device, and one for memory of none */
+    MS_ACCOUNTS = MS_LAYERS * MS_LAYER_ACCOUNTS, /* of all layers, the outer one first */
     MS_SHARDS = MS_TABLE_ACCOUNTS_ROWS / MS_ACCOUNTS,
     MS_SITES_MAX = MS_TABLE_SITES_ROWS,
     /* The last rows are for what has no row of its own: one for each device, function and kind. */
@@ -125,10 +126,22 @@ _Static_assert(sizeof(struct ms_account) == MS_TABLE_ACCOUNTS_ROW_BYTES, "a row 
 /** Why a block is no longer live: freed by the program, gone with its context, or freed unseen. */
 enum ms_block_end { MS_BLOCK_FREED, MS_BLOCK_DIED, MS_BLOCK_UNSEEN };
 
-/** 0 .. MS_ACCOUNTS - 1; the last one is that of no device. */
+/** The account of a device, of the layer that its number says (ms_device_inner): 0 .. MS_ACCOUNTS - 1; the
+ * last one of each layer is that of no device. */
 static inline unsigned ms_account_number(int device)
 {
-    return (unsigned)device < MS_DEVICES_MAX ? (unsigned)device : MS_DEVICES_MAX;
+    if (MS_LIKELY((unsigned)device < MS_DEVICES_MAX))
+        return (unsigned)device;
+    if (!ms_device_is_inner(device))
+        return MS_DEVICES_MAX;
+    return MS_LAYER_ACCOUNTS + ms_account_number(ms_device_plain(device));
+}
+/** The opposite. */
+static inline int ms_account_device(unsigned account)
+{
+    unsigned number = account % MS_LAYER_ACCOUNTS;
+    int device = number < MS_DEVICES_MAX ? (int)number : MS_DEVICE_NONE;
+    return account < MS_LAYER_ACCOUNTS ? device : ms_device_inner(device);
 }
 
 /** Brings marks[] up to `now_ns`, the site having held `live` since its last change. */
@@ -144,13 +157,20 @@ static inline struct ms_block_row *ms_block_row_at(uint32_t number)
 {
     return &MS_ROWS(BLOCKS, struct ms_block_row)[number];
 }
-static inline unsigned ms_block_row_space(const struct ms_block_row *block_row)
-{
-    return block_row->tags >> 4 & 3;
-}
 static inline unsigned ms_block_row_kind(const struct ms_block_row *block_row)
 {
     return block_row->tags & 15;
+}
+/* There is room for four: an inner block's is told by its kind. */
+static inline unsigned ms_block_row_space(const struct ms_block_row *block_row)
+{
+    return ms_block_row_kind(block_row) == MS_KIND_INNER ? MS_SPACE_INNER : block_row->tags >> 4 & 3;
+}
+/** The device's number in the block's layer. */
+static inline int ms_block_row_device(const struct ms_block_row *block_row)
+{
+    return ms_block_row_kind(block_row) == MS_KIND_INNER ? ms_device_inner(block_row->device)
+                                                         : block_row->device;
 }
 static inline bool ms_block_row_is_live(const struct ms_block_row *block_row)
 {

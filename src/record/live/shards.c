@@ -48,7 +48,7 @@ static void open_shard(unsigned number, unsigned account, struct ms_account *row
 {
     struct ms_shard *shard = &ms_shards[number][account];
     shard->number = (uint8_t)number;
-    shard->device = account < MS_DEVICES_MAX ? (int8_t)account : MS_DEVICE_NONE;
+    shard->device = (int8_t)ms_device_plain(ms_account_device(account));
     shard->is_alone = number == 0;
     shard->row = row;
     shard->peaks = ms_shards[0][account].peaks;
@@ -434,7 +434,7 @@ static void add_amount(struct ms_amount *sum, const struct ms_amount *amount)
 
 void ms_account_sum(unsigned number, struct ms_account *sum_p)
 {
-    *sum_p = *ms_account_of(number < MS_DEVICES_MAX ? (int)number : MS_DEVICE_NONE);
+    *sum_p = *ms_account_of(ms_account_device(number));
     for (uint32_t left = commons[number].open & ~UINT32_C(1); left; left &= left - 1) {
         const struct ms_account *row = ms_shards[__builtin_ctz(left)][number].row;
         add_amount(&sum_p->device, &row->device);

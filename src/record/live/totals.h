@@ -149,7 +149,7 @@ static MS_INLINE uint32_t fill_row(struct ms_block_row *block_row, uint32_t site
     block_row->api = block->api;
     block_row->device = shard->device;
     block_row->tags =
-        (uint8_t)(block->kind | block->space << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
+        (uint8_t)(block->kind | (block->space & 3) << 4 | block->outlives_context * MS_BLOCK_ROW_OUTLIVES |
                   arrival->served * MS_BLOCK_ROW_SERVED);
     return state;
 }

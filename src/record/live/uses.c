@@ -495,7 +495,7 @@ void ms_uses_clean(void)
         struct ms_lifetime *life = life_at((uint32_t)i);
         mend(life);
         uint64_t first = get(&life->first), last = get(&life->last), ended = get(&life->ended);
-        bool sound = life->kind < MS_KIND_COUNT && ms_account_number(life->device) < MS_ACCOUNTS &&
+        bool sound = life->kind < MS_KIND_COUNT && !ms_device_is_inner(life->device) &&
                      life->bytes <= INT64_MAX / MS_TABLE_LIVES_ROWS && life->born && life->born < INT64_MAX &&
                      first <= last && (!first == !last) && (!first || first > life->born) &&
                      last < INT64_MAX && (!ended || (ended > life->born && ended > last)) &&

@@ -119,7 +119,7 @@ static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint
 {
     bool goes_on = open_count + (begins != NULL) > (ends != NULL);
     ms_shards_measure_first(goes_on);
-    for (unsigned number = 0; number < MS_DEVICES_MAX; number++) {
+    for (unsigned number = 0; number < MS_ACCOUNTS; number++) {
         uint64_t used =
             atomic_load_explicit(&ms_shards_used[number / 64], memory_order_relaxed) >> number % 64;
         struct ms_phase_interval interval;
@@ -128,21 +128,22 @@ static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint
             continue;
         }
         number += (unsigned)__builtin_ctzll(used);
-        ms_phase_interval_end(number, goes_on, wanted_above((int)number), now_ns, &interval);
+        int device = ms_account_device(number);
+        if (!ms_device_is_known(ms_device_plain(device))) /* memory of none */
+            continue;
+        ms_phase_interval_end(number, goes_on, wanted_above(device), now_ns, &interval);
         for (unsigned i = 0; i < open_end; i++) {
             if (is_open(open_at(i)))
-                add_interval(open_at(i), (int)number, &interval);
+                add_interval(open_at(i), device, &interval);
         }
-        struct ms_phase_open_device *on =
-            begins || ends ? on_device(begins ? begins : ends, (int)number) : NULL;
+        struct ms_phase_open_device *on = begins || ends ? on_device(begins ? begins : ends, device) : NULL;
         if (begins && on) {
             on->live_bytes = interval.live_bytes;
             on->live_count = interval.live_count;
             on->total_bytes = interval.total_bytes;
             on->total_count = interval.total_count;
         }
-        struct ms_phase_figures *figures =
-            ends && on ? ms_phase_figures_of(ends->phase, (int)number, true) : NULL;
+        struct ms_phase_figures *figures = ends && on ? ms_phase_figures_of(ends->phase, device, true) : NULL;
         if (figures)
             ms_phase_figures_add(figures, on, &interval);
     }

@@ -18,7 +18,7 @@
 
 enum {
     MS_PHASE_NAME_BYTES = 256, /* with its NUL; what is longer is cut */
-    MS_PHASE_DEVICES = 8,      /* that a phase has figures of: the first ones that were used */
+    MS_PHASE_DEVICES = 16,     /* that a phase has figures of, of each layer: the first ones that were used */
     MS_PHASE_SERIES = 32,
     MS_PHASE_OPENS = 1024, /* at the same time, of all threads */
 };

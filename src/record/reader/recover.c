@@ -16,6 +16,7 @@
 #include "record/phases/phases.h"
 #include "record/reader/recover_clean.h"
 #include "record/reader/recover.h"
+#include "record/live/inner.h"
 #include "record/live/uses.h"
 
 enum { SHIFT_MAX = 56, MANY = 2048 }; /* so many of the largest amount still add up */
@@ -91,9 +92,12 @@ static uint64_t sum_of_sizes(struct ms_site *site)
 /* Everything of a site but what its live blocks say. */
 static void clean_site(struct ms_site *site)
 {
-    if (site->kind >= MS_KIND_COUNT || ms_account_number(site->device) == MS_DEVICES_MAX)
-        site->device = MS_DEVICE_NONE;
-    site->kind = site->kind < MS_KIND_COUNT ? site->kind : MS_KIND_DEVICE;
+    if (site->kind >= MS_KIND_COUNT || (site->kind == MS_KIND_INNER) != ms_device_is_inner(site->device) ||
+        ms_account_number(site->device) == MS_DEVICES_MAX) {
+        site->kind = site->kind < MS_KIND_COUNT ? site->kind : MS_KIND_DEVICE;
+        site->device =
+            (int16_t)(site->kind == MS_KIND_INNER ? ms_device_inner(MS_DEVICE_NONE) : MS_DEVICE_NONE);
+    }
     site->stack = site->stack <= ms_stack_count() ? site->stack : 0;
     if (site->span_last >= MS_SPANS || site->span_shift > SHIFT_MAX ||
         site->span_shift < MS_SPAN_SHIFT_START) {
@@ -304,7 +308,7 @@ static void settle_peaks(void)
                   : &site->kept_peak_bytes) = site->live_bytes;
     }
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        struct ms_amount *device = &ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE)->device;
+        struct ms_amount *device = &ms_account_of(ms_account_device(i))->device;
         device->peak_live_bytes = at_peak[i] < device->live_bytes ? device->live_bytes : at_peak[i];
         if (device->total_bytes < device->peak_live_bytes)
             device->total_bytes = device->peak_live_bytes;
@@ -313,11 +317,11 @@ static void settle_peaks(void)
 
 static void settle_kinds(void)
 {
-    for (unsigned kind = MS_KIND_GRAPH + 1; kind < MS_KIND_COUNT; kind++) {
+    for (unsigned kind = MS_KIND_INNER + 1; kind < MS_KIND_COUNT; kind++) {
         __typeof__(&ms_process()->kinds[0]) whole = &ms_process()->kinds[kind];
         uint64_t live_bytes = 0, live_count = 0;
         for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-            const struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
+            const struct ms_account *account = ms_account_of(ms_account_device(i));
             live_bytes += account->kinds[kind].live_bytes;
             live_count += account->kinds[kind].live_count;
         }
@@ -368,7 +372,7 @@ static uint64_t last_ns(void)
 {
     uint64_t last = atomic_load(&ms_process()->end_ns);
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
-        const struct ms_account *account = ms_account_of(i < MS_DEVICES_MAX ? (int)i : MS_DEVICE_NONE);
+        const struct ms_account *account = ms_account_of(ms_account_device(i));
         last = account->last_ns > last ? account->last_ns : last;
     }
     for (uint32_t i = 0; i < ms_site_count(); i++) {
@@ -414,6 +418,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     ms_recover_rings();
     ms_recover_invalid_frees();
     ms_recover_footprints();
+    ms_heaps_clean();
     ms_balance_clean();
     ms_uses_clean();
     count_blocks();

@@ -53,7 +53,7 @@ void ms_recover_rings(void)
         oom->fragmentation = oom->fragmentation < MS_OOM_FRAGMENTATIONS ? oom->fragmentation : MS_OOM_WHOLE;
         oom->asked = oom->asked < MS_ASKED_KINDS ? oom->asked : MS_ASKED_UNKNOWN;
         oom->cause = oom->cause < MS_OOM_CAUSES ? oom->cause : MS_OOM_UNKNOWN;
-        oom->device = ms_account_number(oom->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : oom->device;
+        oom->device = ms_device_is_known(oom->device) ? oom->device : MS_DEVICE_NONE;
         oom->top_count = oom->top_count > MS_OOM_TOP_SITES ? 0 : oom->top_count;
         for (unsigned k = 0; k < oom->top_count; k++) {
             clamp(&oom->top_bytes[k], INT64_MAX);
@@ -68,7 +68,7 @@ void ms_recover_rings(void)
         clamp(&death->t_ns, INT64_MAX);
         clamp(&death->bytes, INT64_MAX);
         clamp(&death->count, INT64_MAX);
-        if (ms_account_number(death->device) == MS_DEVICES_MAX)
+        if (!ms_device_is_known(death->device))
             death->device = MS_DEVICE_NONE;
     }
 }
@@ -84,7 +84,7 @@ void ms_recover_invalid_frees(void)
         clamp(&row->t_ns, INT64_MAX);
         row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
         row->site = ms_site_at(row->site) ? row->site : UINT32_MAX;
-        row->device = ms_account_number(row->device) == MS_DEVICES_MAX ? MS_DEVICE_NONE : row->device;
+        row->device = ms_device_is_known(row->device) ? row->device : MS_DEVICE_NONE;
         row->space = row->space < MS_SPACE_COUNT ? row->space : MS_SPACE_ADDRESS;
         if (ms_invalid_free_is_use(row->rule) && row->block_bytes > ms_stack_count())
             row->block_bytes = 0;
@@ -106,7 +106,7 @@ void ms_recover_footprints(void)
         clamp_atomic(&row->bytes, atomic_load(&row->total_bytes));
         clamp_atomic(&row->count, atomic_load(&row->total_count));
         row->stack = row->stack <= ms_stack_count() ? row->stack : 0;
-        if (row->kind >= MS_FOOTPRINTS || ms_account_number(row->device) == MS_DEVICES_MAX)
+        if (row->kind >= MS_FOOTPRINTS || !ms_device_is_known(row->device))
             atomic_store(&row->state, 0);
     }
 }

@@ -91,8 +91,13 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     size_t timeline_bytes = snapshot->timeline_count * sizeof(uint64_t);
     snapshot->row_count = ms_site_count();
     snapshot->site_count = count_sites(snapshot->row_count);
-    snapshot->block_total = ms_blocks_count();
-    uint64_t blocks = snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max;
+    uint64_t blocks = 0;
+    for (unsigned layer = 0; layer < MS_LAYERS; layer++) {
+        struct ms_snapshot_blocks *of = &snapshot->blocks[layer];
+        of->total = ms_blocks_count(layer);
+        of->room = of->total < blocks_max ? of->total : blocks_max;
+        blocks += of->room;
+    }
     unsigned timelines = 0;
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         for (unsigned series = 0; series < MS_SERIES_COUNT; series++)
@@ -100,10 +105,11 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     }
     snapshot->memory_bytes =
         carved(snapshot->site_count * sizeof *snapshot->sites) +
-        carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof *snapshot->blocks) +
+        carved(snapshot->row_count * sizeof *snapshot->places) + carved(blocks * sizeof(struct ms_block)) +
         timelines * carved(timeline_bytes) + carved(snapshot->counts_count * sizeof *snapshot->counts) +
         carved(MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees) +
-        carved(snapshot->footprint_room * sizeof *snapshot->footprints) + bytes_of_pool(snapshot) + 4096;
+        carved(snapshot->footprint_room * sizeof *snapshot->footprints) +
+        carved(snapshot->heap_count * sizeof *snapshot->heaps) + bytes_of_pool(snapshot) + 4096;
     void *memory = mmap(NULL, snapshot->memory_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
@@ -112,7 +118,10 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->memory = memory;
     snapshot->sites = carve(&cursor, snapshot->site_count * sizeof *snapshot->sites);
     snapshot->places = carve(&cursor, snapshot->row_count * sizeof *snapshot->places);
-    snapshot->blocks = carve(&cursor, blocks * sizeof *snapshot->blocks);
+    struct ms_block *list = carve(&cursor, blocks * sizeof *list);
+    for (unsigned layer = 0; layer < MS_LAYERS; list += snapshot->blocks[layer].room, layer++)
+        snapshot->blocks[layer].list = list;
+    snapshot->heaps = carve(&cursor, snapshot->heap_count * sizeof *snapshot->heaps);
     snapshot->counts = carve(&cursor, snapshot->counts_count * sizeof *snapshot->counts);
     snapshot->invalid_frees = carve(&cursor, MS_INVALID_FREES_MAX * sizeof *snapshot->invalid_frees);
     snapshot->footprints = carve(&cursor, snapshot->footprint_room * sizeof *snapshot->footprints);
@@ -156,8 +165,10 @@ static void copy_devices(struct ms_snapshot *snapshot)
     for (unsigned i = 0; i < MS_ACCOUNTS; i++) {
         struct ms_snapshot_device *device = &snapshot->devices[i];
         ms_account_sum(i, &device->account);
-        device->has_pool = ms_pools_read((int)i, &device->pool);
-        device->peak_held_bytes = ms_pools_held_most((int)i);
+        if (i < MS_LAYER_ACCOUNTS) {
+            device->has_pool = ms_pools_read((int)i, &device->pool);
+            device->peak_held_bytes = ms_pools_held_most((int)i);
+        }
         device->driver_rounding_bytes = i < MS_DEVICES_MAX ? ms_granules_beyond((int)i) : 0;
         for (unsigned moment = 0; i < MS_DEVICES_MAX && moment < MS_BALANCE_MOMENTS; moment++)
             device->has_balance[moment] = ms_balance_read((int)i, moment, &device->balances[moment]);
@@ -188,14 +199,18 @@ static void limit_max(const struct ms_snapshot *snapshot, struct ms_site *site)
         site->max_bytes = account->device.peak_live_bytes;
 }
 
-/* Rows of shard 0 come first, since the others are added to them. */
-static void copy_sites(struct ms_snapshot *snapshot)
+/* A row that is not whole yet is of the outer layer. */
+static enum ms_layer layer_of_row(const struct ms_site *row)
 {
-    uint32_t count = 0;
+    return row ? ms_device_layer(row->device) : MS_LAYER_OUTER;
+}
+
+/* The rows that stand for all shards of a site. Returns how many there are by then. */
+static uint32_t copy_whole_sites(struct ms_snapshot *snapshot, enum ms_layer layer, uint32_t count)
+{
     for (uint32_t i = 0; i < snapshot->row_count; i++) {
         const struct ms_site *row = ms_site_at(i);
-        snapshot->places[i] = UINT32_MAX;
-        if ((row && row->whole != i) || count == snapshot->site_count)
+        if ((row && row->whole != i) || layer_of_row(row) != layer || count == snapshot->site_count)
             continue;
         struct ms_snapshot_site *copy = &snapshot->sites[count];
         copy->live_first_ns = UINT64_MAX;
@@ -204,6 +219,16 @@ static void copy_sites(struct ms_snapshot *snapshot)
         if (row)
             copy_row(row, snapshot->now_ns, &copy->site);
     }
+    return count;
+}
+
+/* Rows of shard 0 come first, since the others are added to them. */
+static void copy_sites(struct ms_snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->row_count; i++)
+        snapshot->places[i] = UINT32_MAX;
+    snapshot->outer_sites = copy_whole_sites(snapshot, MS_LAYER_OUTER, 0);
+    snapshot->site_count = copy_whole_sites(snapshot, MS_LAYER_INNER, snapshot->outer_sites);
     for (uint32_t i = 0; i < snapshot->row_count; i++) {
         const struct ms_site *row = ms_site_at(i);
         struct ms_site copy;
@@ -266,7 +291,6 @@ static void make_heap(struct ms_block *blocks, uint64_t count, order_func_t less
 
 struct copying {
     struct ms_snapshot *snapshot;
-    uint64_t room;
     bool anew; /* what is live is counted by the blocks */
 };
 
@@ -336,6 +360,15 @@ static void fit_past(struct ms_snapshot *snapshot)
     }
 }
 
+static void count_in_heap(struct ms_snapshot *snapshot, const struct ms_block *block)
+{
+    uint32_t heap = ms_inner_heap(block);
+    if (!heap || heap > snapshot->heap_count)
+        return;
+    snapshot->heaps[heap - 1].live_bytes += block->bytes;
+    snapshot->heaps[heap - 1].live_count++;
+}
+
 /* Keeps the largest: once there is no more room the blocks are a heap with the smallest first. */
 static void copy_block(void *arg, const struct ms_block *original)
 {
@@ -346,6 +379,8 @@ static void copy_block(void *arg, const struct ms_block *original)
     copy.site = ms_snapshot_place(snapshot, original->site);
     if (block->is_served)
         snapshot->devices[ms_account_number(block->device)].served_bytes += block->bytes;
+    if (block->kind == MS_KIND_INNER)
+        count_in_heap(snapshot, block);
     if (copying->anew)
         count_live(snapshot, block,
                    block->site < snapshot->site_count ? &snapshot->sites[block->site] : NULL);
@@ -360,22 +395,23 @@ static void copy_block(void *arg, const struct ms_block *original)
         if (site->site.estimate.bytes)
             ms_estimate_add(&site->live_estimate, block->bytes);
     }
-    if (snapshot->block_count < copying->room) {
-        snapshot->blocks[snapshot->block_count++] = *block;
-        if (snapshot->block_count == copying->room)
-            make_heap(snapshot->blocks, copying->room, is_smaller);
-    } else if (copying->room && is_smaller(&snapshot->blocks[0], block)) {
-        snapshot->blocks[0] = *block;
-        sift_down(snapshot->blocks, copying->room, 0, is_smaller);
+    struct ms_snapshot_blocks *of = &snapshot->blocks[ms_device_layer(block->device)];
+    if (of->count < of->room) {
+        of->list[of->count++] = *block;
+        if (of->count == of->room)
+            make_heap(of->list, of->room, is_smaller);
+    } else if (of->room && is_smaller(&of->list[0], block)) {
+        of->list[0] = *block;
+        sift_down(of->list, of->room, 0, is_smaller);
     }
 }
 
-static void sort_blocks(struct ms_snapshot *snapshot)
+static void sort_blocks(struct ms_snapshot_blocks *blocks)
 {
-    make_heap(snapshot->blocks, snapshot->block_count, is_later);
-    for (uint64_t left = snapshot->block_count; left > 1; left--) {
-        swap(&snapshot->blocks[0], &snapshot->blocks[left - 1]);
-        sift_down(snapshot->blocks, left - 1, 0, is_later);
+    make_heap(blocks->list, blocks->count, is_later);
+    for (uint64_t left = blocks->count; left > 1; left--) {
+        swap(&blocks->list[0], &blocks->list[left - 1]);
+        sift_down(blocks->list, left - 1, 0, is_later);
     }
 }
 
@@ -386,17 +422,15 @@ static void copy_counts(struct ms_snapshot *snapshot)
         ms_counts_sum(api, &snapshot->counts[api]);
 }
 
-static void copy_all(struct ms_snapshot *snapshot, uint64_t blocks_max, bool is_told)
+static void copy_all(struct ms_snapshot *snapshot, bool is_told)
 {
-    struct copying copying = {snapshot,
-                              snapshot->block_total < blocks_max ? snapshot->block_total : blocks_max,
-                              !snapshot->consistent};
+    struct copying copying = {snapshot, !snapshot->consistent};
     copy_devices(snapshot);
     copy_sites(snapshot);
     if (copying.anew)
         forget_live(snapshot);
     ms_blocks_each(copy_block, &copying);
-    for (unsigned i = 0; i < MS_ACCOUNTS; i++) /* behind the blocks, which say what is served */
+    for (unsigned i = 0; i < MS_LAYER_ACCOUNTS; i++) /* behind the blocks, which say what is served */
         copy_line(snapshot, i, MS_SERIES_RESERVED, ms_snapshot_held(&snapshot->devices[i]));
     if (copying.anew)
         fit_past(snapshot);
@@ -419,9 +453,11 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     ms_snapshot_pool_count(snapshot, is_told);
     snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
     snapshot->footprint_room = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
+    snapshot->heap_count = (uint32_t)ms_table_rows(MS_TABLE_HEAPS);
     int result = map_memory(snapshot, blocks_max);
     if (result == 0) {
-        copy_all(snapshot, blocks_max, is_told);
+        ms_heaps_copy(snapshot->heaps, snapshot->heap_count);
+        copy_all(snapshot, is_told);
         ms_phases_copy(snapshot);
         ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=
@@ -431,8 +467,8 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     }
     snapshot->consistent &= ms_events_copy(&snapshot->events, LOCK_TIMEOUT_MS);
     unlock_all(&locks);
-    if (result == 0)
-        sort_blocks(snapshot);
+    for (unsigned layer = 0; result == 0 && layer < MS_LAYERS; layer++)
+        sort_blocks(&snapshot->blocks[layer]);
     errno = saved_errno;
     return result;
 }

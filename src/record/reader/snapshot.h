@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "record/footprint/balance.h"
+#include "record/live/inner.h"
 #include "record/live/invalid_frees.h"
 #include "record/phases/phases.h"
 #include "record/footprint/footprints.h"
@@ -48,6 +49,13 @@ static inline uint64_t ms_snapshot_held(const struct ms_snapshot_device *device)
     return device->pool.reserved_bytes + (live > served ? live - served : 0);
 }
 
+/** The live blocks of a layer, by device, space and key; the largest ones if there were too many. Their sites
+ * are places. */
+struct ms_snapshot_blocks {
+    struct ms_block *list;
+    uint64_t count, total, room;
+};
+
 /** A segment of the pool's and the pieces in it: none if it was not the pool that told of it. */
 struct ms_snapshot_segment {
     struct ms_segment_record record;
@@ -66,15 +74,15 @@ struct ms_snapshot {
     struct ms_events_copy events;
     struct ms_counts *counts; /* of each function */
     uint32_t counts_count;
-    struct ms_snapshot_device devices[MS_ACCOUNTS]; /* the last one is memory of no device */
+    struct ms_snapshot_device devices[MS_ACCOUNTS]; /* by ms_account_number() */
     struct ms_amount kinds[MS_KIND_COUNT];
-    struct ms_snapshot_site *sites;
-    uint32_t site_count;
+    struct ms_snapshot_site *sites; /* those of the outer layer come first */
+    uint32_t site_count, outer_sites;
     uint32_t *places; /* in `sites`, of each row of the record */
     uint32_t row_count;
-    /* by device, space and key; the largest ones if there were too many. Their sites are places */
-    struct ms_block *blocks;
-    uint64_t block_count, block_total;
+    struct ms_snapshot_blocks blocks[MS_LAYERS];
+    struct ms_heap_row *heaps; /* copies of those that are there */
+    uint32_t heap_count;
     struct ms_stream_figures *flows;
     uint32_t flow_count, flow_room;
     struct ms_snapshot_segment *segments;
@@ -100,8 +108,8 @@ static inline uint32_t ms_snapshot_place(const struct ms_snapshot *snapshot, uin
     return number < snapshot->row_count ? snapshot->places[number] : UINT32_MAX;
 }
 
-/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks. Waits at most about a second for each
- * kind of lock. */
+/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks of each layer. Waits at most about a
+ * second for each kind of lock. */
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max);
 void ms_snapshot_release(struct ms_snapshot *snapshot);
 

@@ -68,7 +68,7 @@ static void find_top(const struct ms_snapshot *snapshot, int device, struct ms_p
 
 static struct ms_phase_interval interval_now(const struct ms_snapshot *snapshot, int device)
 {
-    const struct ms_account *account = &snapshot->devices[device].account;
+    const struct ms_account *account = &snapshot->devices[ms_account_number(device)].account;
     const struct ms_amount *amount = &account->device;
     struct ms_phase_interval interval = {.live_bytes = amount->live_bytes,
                                          .live_count = amount->live_count,
@@ -91,9 +91,11 @@ static void add_open(const struct ms_snapshot *snapshot, struct ms_phases_told *
     told->open[open->phase]++;
     told->phases[open->phase].total_ns +=
         snapshot->now_ns > open->begun_ns ? snapshot->now_ns - open->begun_ns : 0;
-    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+    for (unsigned number = 0; number < MS_ACCOUNTS; number++) {
+        int device = ms_account_device(number);
         struct ms_phase_open_device on = {.device = (int16_t)device};
-        if (!snapshot->devices[device].account.device.total_count)
+        if (!ms_device_is_known(ms_device_plain(device)) ||
+            !snapshot->devices[number].account.device.total_count)
             continue;
         bool is_known = open->device_count < MS_PHASE_DEVICES;
         for (unsigned i = 0; i < open->device_count; i++) {
@@ -166,7 +168,7 @@ static void clean_figures(struct ms_phase_figures *figures)
     uint64_t *values[] = {&figures->count,       &figures->peak_bytes_min,  &figures->peak_bytes_max,
                           &figures->peak_ns,     &figures->allocated_bytes, &figures->allocated_count,
                           &figures->freed_bytes, &figures->freed_count};
-    if (figures->phase >= rows_of(MS_TABLE_PHASES) || ms_account_number(figures->device) == MS_DEVICES_MAX ||
+    if (figures->phase >= rows_of(MS_TABLE_PHASES) || !ms_device_is_known(ms_device_plain(figures->device)) ||
         figures->series_count > MS_PHASE_SERIES || figures->series_shift > 62)
         atomic_store(&figures->state, 0);
     for (unsigned i = 0; i < MS_ARRAY_LEN(values); i++)

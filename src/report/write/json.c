@@ -103,9 +103,10 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
     ms_out_begin_array(out);
     for (unsigned i = 0; (line = ms_diagnostic_line(i)) != NULL; i++)
         ms_out_element(out, ms_out_string(line));
-    if (snapshot->block_count < snapshot->block_total) {
+    const struct ms_snapshot_blocks *blocks = &snapshot->blocks[MS_LAYER_OUTER];
+    if (blocks->count < blocks->total) {
         snprintf(text, sizeof text, "report: segments[] has the %llu largest of %llu live blocks",
-                 (unsigned long long)snapshot->block_count, (unsigned long long)snapshot->block_total);
+                 (unsigned long long)blocks->count, (unsigned long long)blocks->total);
         ms_out_element(out, json_string(text));
     }
     if (snapshot->events.lost_ooms || snapshot->events.lost_deaths) {
@@ -161,6 +162,7 @@ void ms_json_write(struct ms_out *out, struct ms_report_input *input)
     ms_json_balances(out, input);
     ms_json_uses(out, input);
     ms_json_events(out, input);
+    ms_json_inner(out, input);
     write_coverage(out, input);
     write_overhead(out, input);
     write_diagnostics(out, input);

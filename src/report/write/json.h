@@ -38,6 +38,13 @@ void ms_json_sites(struct ms_out *out,
 void ms_json_events(struct ms_out *out,
                     const struct ms_report_input *input); /* json_events.c: timeline .. findings */
 
+/** Likewise the sites and leaks of a layer. json_sites.c */
+void ms_json_layer_sites(struct ms_out *out, const struct ms_report_input *input, enum ms_layer layer);
+/** The timeline of a layer. json_events.c */
+void ms_json_timeline(struct ms_out *out, const struct ms_snapshot *snapshot, enum ms_layer layer);
+/** heaps[] .. inner_timeline, where there is an inner layer. json_inner.c */
+void ms_json_inner(struct ms_out *out, const struct ms_report_input *input);
+
 /** phases[], and the lines of diagnostics[] about them. json_phases.c */
 void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);
 void ms_json_phase_diagnostics(struct ms_out *out, const struct ms_report_input *input);

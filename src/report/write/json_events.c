@@ -28,8 +28,9 @@ static void write_series(struct ms_out *out, const char *key, const uint64_t *va
     ms_out_raw(out, "]");
 }
 
-static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapshot)
+void ms_json_timeline(struct ms_out *out, const struct ms_snapshot *snapshot, enum ms_layer layer)
 {
+    ms_out_key(out, layer == MS_LAYER_INNER ? "inner_timeline" : "timeline");
     char text[64];
     unsigned count = snapshot->timeline_count;
     snprintf(text, sizeof text, "{\"bucket_ns\":%llu,\n\"t\":[", 1ULL << snapshot->timeline_shift);
@@ -45,7 +46,7 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
     ms_out_raw(out, "],\n\"devices\":[");
     bool first = true;
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        const struct ms_snapshot_device *device = &snapshot->devices[i];
+        const struct ms_snapshot_device *device = &snapshot->devices[layer * MS_LAYER_ACCOUNTS + i];
         if (!device->timeline && !device->reserved)
             continue;
         snprintf(text, sizeof text, "%s{\"device\":%d", first ? "\n" : ",\n", ms_device_index(i));
@@ -55,8 +56,10 @@ static void write_timeline(struct ms_out *out, const struct ms_snapshot *snapsho
             ms_out_raw(out, text);
         }
         write_series(out, "live", device->timeline, count);
-        write_series(out, "reserved", device->reserved, count);
-        write_series(out, "limbo", device->pending, count);
+        if (layer == MS_LAYER_OUTER) {
+            write_series(out, "reserved", device->reserved, count);
+            write_series(out, "limbo", device->pending, count);
+        }
         ms_out_raw(out, "}");
         first = false;
     }
@@ -238,8 +241,7 @@ static void write_rounding_finding(struct ms_out *out, uint32_t id, const struct
 void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_events_copy *events = &input->snapshot->events;
-    ms_out_key(out, "timeline");
-    write_timeline(out, input->snapshot);
+    ms_json_timeline(out, input->snapshot, MS_LAYER_OUTER);
 
     ms_out_key(out, "oom");
     ms_out_begin_array(out);
@@ -260,7 +262,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
         if (!write_pool_findings(out, i, &input->snapshot->devices[i]))
             write_reserved_finding(out, i, &input->snapshot->devices[i]);
     }
-    for (uint32_t i = 0; i < input->snapshot->site_count; i++)
+    for (uint32_t i = 0; i < input->snapshot->outer_sites; i++)
         write_rounding_finding(out, i, &input->snapshot->sites[i].site);
     ms_out_end_array(out);
 }

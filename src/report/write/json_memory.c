@@ -11,6 +11,7 @@ static const char *const kind_names[MS_KIND_COUNT] = {
     [MS_KIND_DEVICE] = "device", [MS_KIND_ASYNC] = "async",           [MS_KIND_MANAGED] = "managed",
     [MS_KIND_ARRAY] = "array",   [MS_KIND_HANDLE] = "handle",         [MS_KIND_GRAPH] = "graph",
     [MS_KIND_PINNED] = "pinned", [MS_KIND_REGISTERED] = "registered", [MS_KIND_IMPORTED] = "imported",
+    [MS_KIND_INNER] = "inner",
 };
 
 const char *ms_json_kind_name(enum ms_kind kind)
@@ -112,6 +113,7 @@ static void set_vendor_calls(json_t *json, const struct ms_snapshot_device *devi
 
 void ms_json_set_device(json_t *json, int number)
 {
+    number = ms_device_plain(number);
     json_object_set_new(json, "device", json_integer(ms_device_index(number)));
     if (number >= 0 && ms_device_maker(number) != MS_MAKER_CUDA)
         json_object_set_new(json, "device_api", json_string(ms_device_api(number)));

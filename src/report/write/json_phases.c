@@ -66,6 +66,8 @@ static json_t *sites_json(const struct ms_phase_figures *figures, const struct m
     json_t *sites = json_array();
     for (unsigned i = 0; i < figures->top_count; i++) {
         uint32_t place = ms_snapshot_place(input->snapshot, figures->top_sites[i]);
+        if (place != UINT32_MAX && ms_device_is_inner(figures->device))
+            place -= input->snapshot->outer_sites;
         if (place != UINT32_MAX)
             json_array_append_new(sites, json_pack("{s:I, s:I}", "site", (json_int_t)place, "bytes",
                                                    (json_int_t)figures->top_bytes[i]));
@@ -108,7 +110,7 @@ static json_t *json_phases_phase_json(const struct ms_phases_told *told, uint32_
                                       const struct ms_report_input *input)
 {
     const struct ms_phase *phase = &told->phases[i];
-    json_t *json = ms_json_phase_name(phase), *devices = json_array();
+    json_t *json = ms_json_phase_name(phase), *devices[MS_LAYERS] = {json_array(), json_array()};
     json_object_set_new(json, "count", json_integer((json_int_t)(phase->ended + told->open[i])));
     json_object_set_new(json, "open", json_integer(told->open[i]));
     json_object_set_new(json, "marks", json_integer((json_int_t)phase->marks));
@@ -117,9 +119,13 @@ static json_t *json_phases_phase_json(const struct ms_phases_told *told, uint32_
     json_object_set_new(json, "total_ns", json_integer((json_int_t)phase->total_ns));
     for (uint32_t k = 0; k < told->figures_count; k++) {
         if (told->figures[k].phase == i && told->figures[k].count)
-            json_array_append_new(devices, device_json(&told->figures[k], input));
+            json_array_append_new(devices[ms_device_layer(told->figures[k].device)],
+                                  device_json(&told->figures[k], input));
     }
-    json_object_set_new(json, "devices", devices);
+    json_object_set_new(json, "devices", devices[MS_LAYER_OUTER]);
+    if (json_array_size(devices[MS_LAYER_INNER]))
+        json_object_set(json, "inner_devices", devices[MS_LAYER_INNER]);
+    json_decref(devices[MS_LAYER_INNER]);
     return json;
 }
 

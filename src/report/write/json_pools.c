@@ -128,10 +128,11 @@ static json_t *told_blocks(const struct ms_snapshot_segment *segment, const stru
 /* The first of the snapshot's blocks, which are in order, at or after this address of the device. */
 static uint64_t first_block(const struct ms_snapshot *snapshot, int device, uint64_t address)
 {
-    uint64_t low = 0, high = snapshot->block_count;
+    const struct ms_snapshot_blocks *blocks = &snapshot->blocks[MS_LAYER_OUTER];
+    uint64_t low = 0, high = blocks->count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        const struct ms_block *block = &snapshot->blocks[middle];
+        const struct ms_block *block = &blocks->list[middle];
         bool before = block->device != device ? block->device < device
                                               : block->space == MS_SPACE_ADDRESS && block->key < address;
         if (before)
@@ -153,10 +154,11 @@ static void json_pools_add_gap(json_t *blocks, uint64_t offset, uint64_t end)
 static json_t *known_blocks(const struct ms_snapshot_segment *row, const struct ms_snapshot *snapshot)
 {
     const struct ms_segment_record *segment = &row->record;
+    const struct ms_snapshot_blocks *all = &snapshot->blocks[MS_LAYER_OUTER];
     json_t *blocks = json_array();
     uint64_t offset = 0, i = first_block(snapshot, segment->device, segment->address);
-    for (unsigned kept = 0; i < snapshot->block_count && kept < BLOCKS_OF_SEGMENT_MAX; i++) {
-        const struct ms_block *block = &snapshot->blocks[i];
+    for (unsigned kept = 0; i < all->count && kept < BLOCKS_OF_SEGMENT_MAX; i++) {
+        const struct ms_block *block = &all->list[i];
         uint64_t at = block->key - segment->address;
         if (block->device != segment->device || block->space != MS_SPACE_ADDRESS || at >= segment->bytes)
             break;

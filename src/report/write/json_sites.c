@@ -170,27 +170,36 @@ static json_t *segment(const struct ms_block *block)
     return json;
 }
 
+void ms_json_layer_sites(struct ms_out *out, const struct ms_report_input *input, enum ms_layer layer)
+{
+    const struct ms_snapshot *snapshot = input->snapshot;
+    bool is_inner = layer == MS_LAYER_INNER;
+    uint32_t first = is_inner ? snapshot->outer_sites : 0,
+             end = is_inner ? snapshot->site_count : snapshot->outer_sites;
+    ms_out_key(out, is_inner ? "inner_sites" : "sites");
+    ms_out_begin_array(out);
+    for (uint32_t i = first; i < end; i++)
+        ms_out_element(out, json_sites_site_json(i - first, &snapshot->sites[i], input));
+    ms_out_end_array(out);
+
+    ms_out_key(out, is_inner ? "inner_leaks" : "leaks");
+    ms_out_begin_array(out);
+    for (uint32_t i = first; i < end; i++)
+        write_leak(out, i - first, &snapshot->sites[i]);
+    ms_out_end_array(out);
+}
+
 void ms_json_sites(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_snapshot *snapshot = input->snapshot;
-    ms_out_key(out, "sites");
-    ms_out_begin_array(out);
-    for (uint32_t i = 0; i < snapshot->site_count; i++)
-        ms_out_element(out, json_sites_site_json(i, &snapshot->sites[i], input));
-    ms_out_end_array(out);
-
-    ms_out_key(out, "leaks");
-    ms_out_begin_array(out);
-    for (uint32_t i = 0; i < snapshot->site_count; i++)
-        write_leak(out, i, &snapshot->sites[i]);
-    ms_out_end_array(out);
-
+    const struct ms_snapshot_blocks *blocks = &snapshot->blocks[MS_LAYER_OUTER];
+    ms_json_layer_sites(out, input, MS_LAYER_OUTER);
     ms_out_key(out, "segments");
     ms_out_begin_array(out);
     ms_json_pool_segments(out, input);
-    for (uint64_t i = 0; i < snapshot->block_count; i++) {
-        if (!snapshot->blocks[i].is_served)
-            ms_out_element(out, segment(&snapshot->blocks[i]));
+    for (uint64_t i = 0; i < blocks->count; i++) {
+        if (!blocks->list[i].is_served)
+            ms_out_element(out, segment(&blocks->list[i]));
     }
     ms_out_end_array(out);
 }

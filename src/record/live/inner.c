@@ -1,0 +1,133 @@
+/* inner.c - see inner.h.
+ *
+ * Floor 2. Heaps are few and for ever: they are found by going through them, without a lock; the lock
+ * (MS_RANK_TIMELINE) is for making one. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/at_fork.h"
+#include "record/live/inner.h"
+
+static struct ms_lock heap_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
+
+static struct ms_heap_row *heap_at(uint32_t heap)
+{
+    return &MS_ROWS(HEAPS, struct ms_heap_row)[heap - 1];
+}
+
+static uint32_t heap_find(const char *name, int device, uint16_t api)
+{
+    uint32_t rows = (uint32_t)ms_table_rows(MS_TABLE_HEAPS);
+    for (uint32_t heap = 1; heap <= rows; heap++) {
+        const struct ms_heap_row *row = heap_at(heap);
+        if (atomic_load_explicit(&row->state, memory_order_acquire) == 1 && row->device == device &&
+            row->api == api && strncmp(row->name, name, sizeof row->name - 1) == 0)
+            return heap;
+    }
+    return 0;
+}
+
+static uint32_t heap_make(const char *name, int device, uint16_t api)
+{
+    uint64_t rows = ms_table_rows(MS_TABLE_HEAPS);
+    if (rows >= MS_TABLE_HEAPS_ROWS || !ms_table_reserve(MS_TABLE_HEAPS, rows + 1)) {
+        ms_table_drop(MS_TABLE_HEAPS);
+        return 0;
+    }
+    ms_table_publish(MS_TABLE_HEAPS, rows + 1);
+    struct ms_heap_row *row = heap_at((uint32_t)rows + 1);
+    row->device = (int16_t)device;
+    row->api = api;
+    snprintf(row->name, sizeof row->name, "%s", name);
+    atomic_store_explicit(&row->state, 1, memory_order_release);
+    return (uint32_t)rows + 1;
+}
+
+uint32_t ms_heap_open(const char *name, int device, uint16_t api)
+{
+    uint32_t heap = heap_find(name, device, api);
+    if (heap)
+        return heap;
+    ms_lock(&heap_lock);
+    heap = heap_find(name, device, api);
+    if (!heap)
+        heap = heap_make(name, device, api);
+    ms_unlock(&heap_lock);
+    return heap;
+}
+
+uint32_t ms_heap_on(uint32_t heap, int device)
+{
+    if (!heap || heap > ms_table_rows(MS_TABLE_HEAPS))
+        return 0;
+    const struct ms_heap_row *row = heap_at(heap);
+    return row->device == device ? heap : ms_heap_open(row->name, device, row->api);
+}
+
+void ms_heap_reserved(uint32_t heap, uint64_t bytes)
+{
+    if (!heap)
+        return;
+    struct ms_heap_row *row = heap_at(heap);
+    uint64_t most = atomic_load_explicit(&row->peak_reserved_bytes, memory_order_relaxed);
+    while (bytes > most && !atomic_compare_exchange_weak_explicit(&row->peak_reserved_bytes, &most, bytes,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+    atomic_store_explicit(&row->reserved_bytes, bytes, memory_order_relaxed);
+}
+
+void ms_heaps_copy(struct ms_heap_row *rows, uint32_t count)
+{
+    memcpy((void *)rows, MS_ROWS(HEAPS, struct ms_heap_row), count * sizeof *rows);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].live_bytes = rows[i].live_count = 0;
+}
+
+static void clamp_heap(_Atomic uint64_t *value, uint64_t most)
+{
+    if (atomic_load(value) > most)
+        atomic_store(value, most);
+}
+
+void ms_heaps_clean(void)
+{
+    uint64_t rows = ms_table_reserved(MS_TABLE_HEAPS), count = 0;
+    for (; count < rows && atomic_load(&heap_at((uint32_t)count + 1)->state) == 1; count++) {
+        struct ms_heap_row *row = heap_at((uint32_t)count + 1);
+        row->name[sizeof row->name - 1] = '\0';
+        row->device = ms_device_is_known(row->device) ? row->device : MS_DEVICE_NONE;
+        clamp_heap(&row->peak_reserved_bytes, INT64_MAX);
+        clamp_heap(&row->reserved_bytes, atomic_load(&row->peak_reserved_bytes));
+    }
+    ms_table_publish(MS_TABLE_HEAPS, count);
+}
+
+void ms_inner_alloc(uint32_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
+                    uint32_t thread, ms_stack_id stack)
+{
+    const struct ms_block block = {.key = address,
+                                   .space = MS_SPACE_INNER,
+                                   .bytes = bytes,
+                                   .requested = bytes,
+                                   .context = heap,
+                                   .outlives_context = true,
+                                   .kind = MS_KIND_INNER,
+                                   .device = (int16_t)ms_device_inner(device),
+                                   .api = api,
+                                   .thread = thread,
+                                   .stack = stack};
+    ms_ledger_alloc(&block);
+}
+
+bool ms_inner_free(uint64_t address)
+{
+    return ms_ledger_free_begin(MS_SPACE_INNER, address, NULL);
+}
+
+static void heaps_reset(void)
+{
+    ms_lock_reset(&heap_lock);
+}
+MS_AT_FORK(MS_FORK_RECORD, heaps_reset);
