@@ -35,7 +35,8 @@ enum ms_row {
 #undef MS_HOOK0
 #undef MS_PASS
     MS_ROW_COUNT,
-    MS_ROW_RECORDED = MS_ROW_COUNT /* what has a name in the record */
+    MS_ROW_INNER = MS_ROW_COUNT, /* none: inner blocks that a program reports by include/memshim.h */
+    MS_ROW_RECORDED              /* what has a name in the record */
 };
 
 /** The class of a row, by which all is decided that is done around its calls (classes.def). */
@@ -65,8 +66,8 @@ enum ms_api {
     X(10_2, "libcudart.so.10.2", __VA_ARGS__)                                                                \
     X(11_0, "libcudart.so.11.0", __VA_ARGS__)                                                                \
     X(12, "libcudart.so.12", __VA_ARGS__)                                                                    \
-    X(13, "libcudart.so.13", __VA_ARGS__) X(14, "libcudart.so.14", __VA_ARGS__)                              \
-        X(15, "libcudart.so.15", __VA_ARGS__)
+    X(13, "libcudart.so.13", __VA_ARGS__)                                                                    \
+    X(14, "libcudart.so.14", __VA_ARGS__) X(15, "libcudart.so.15", __VA_ARGS__)
 
 enum ms_version_node {
     MS_NODE_NONE,

@@ -127,9 +127,10 @@ static const char *name_in_record(const struct ms_row_info *row)
 
 static void start_ledger(void)
 {
-    for (unsigned row = 0; row < MS_ROW_RECORDED; row++)
+    for (unsigned row = 0; row < MS_ROW_COUNT; row++)
         api_infos[row] = (struct ms_api_info){.name = name_in_record(ms_rows[row]),
                                               .family = ms_families[ms_rows[row]->api].tag};
+    api_infos[MS_ROW_INNER] = (struct ms_api_info){.name = "memshim_inner_alloc", .family = "memshim"};
     ms_ledger_init(api_infos, MS_ROW_RECORDED);
 }
 

@@ -14,6 +14,7 @@
 #include "hooks/lookup/listeners.h"
 #include "hooks/table/name.h"
 #include "hooks/follow/no_memory.h"
+#include "hooks/observe/inner.h"
 #include "hooks/observe/phases.h"
 #include "hooks/lookup/resolve.h"
 #include "hooks/serve/runtime.h"
@@ -27,6 +28,7 @@
 #include "vendor/abi/acl.h"
 #include "vendor/abi/nccl.h"
 #include "vendor/abi/cupti.h"
+#include "vendor/abi/pytorch.h"
 #include "vendor/abi/roctx.h"
 #include "vendor/hip.h"
 
@@ -177,16 +179,16 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             ms_serve_expect_free(ms_args_.key);                                                              \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                              \
         ms_name_end(&ms_call_, (int)ms_status_);                                                             \
-        if (ms_args_.runtime && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                         \
-            !ms_runtime_knows(ms_args_.runtime, ms_target_))                                                   \
-            ms_runtime_learn(ms_args_.runtime, ms_target_, ms_call_.driver);                                   \
+        if (ms_args_.runtime && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                        \
+            !ms_runtime_knows(ms_args_.runtime, ms_target_))                                                 \
+            ms_runtime_learn(ms_args_.runtime, ms_target_, ms_call_.driver);                                 \
         return ms_status_;                                                                                   \
     }                                                                                                        \
     _Pragma("GCC diagnostic push")                                                                           \
         _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static MS_INLINE bool hits_##fn declared    \
     {                                                                                                        \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
-        return ms_args_.runtime && ms_fast_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);               \
+        return ms_args_.runtime && ms_fast_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);             \
     }                                                                                                        \
     _Pragma("GCC diagnostic pop") static MS_NOINLINE result body_##fn declared                               \
     {                                                                                                        \
@@ -244,6 +246,16 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         (void)ms_frame_, (void)ms_caller_;                                                                   \
         ms_phase_tell(MS_CLASS_##cls, &ms_args_, ms_answer_);                                                \
         return ms_answer_;                                                                                   \
+    }
+
+/* An allocator's report is taken before it reaches whom it is for. */
+#define MS_BODY_INNER(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
+    MS_NO_HITS(fn)                                                                                           \
+    static MS_NOINLINE result body_##fn declared                                                             \
+    {                                                                                                        \
+        const struct ms_inner_report ms_report_ = {__VA_ARGS__};                                             \
+        ms_inner_reported(MS_ROW_##fn, &ms_report_, ms_frame_, ms_caller_);                                  \
+        return ((result(*) types)ms_target_->real)passed;                                                    \
     }
 
 /* Memory that the vendor has read may be read by us: what a call uses is looked at after the call. */
@@ -364,7 +376,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_REACHED_BY_STATUS                  , MS_INLINE
 #define MS_REACHED_BY_LAUNCH                  , MS_INLINE
 #define MS_REACHED(result, fn, cls, params, forwarded)                                                       \
-    static MS_REACHED_CHOSEN(MS_REACHED_BY_##cls, MS_NOINLINE, ) result reached_##fn params                    \
+    static MS_REACHED_CHOSEN(MS_REACHED_BY_##cls, MS_NOINLINE, ) result reached_##fn params                  \
     {                                                                                                        \
         const struct ms_target ms_found_ = MS_KEEPS_SITE_##fn                                                \
                                                ? ms_resolve_kept(MS_ROW_##fn, ms_caller_, ms_node_)          \
@@ -388,7 +400,7 @@ static inline void ms_stay(const char *unused)
         const struct ms_target *ms_target_ = NULL;                                                           \
         const enum ms_version_node ms_node_ = node;                                                          \
         if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, ms_node_) &&                     \
-            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                           \
+            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                      \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         ms_caller_ = __builtin_return_address(0);                                                            \
@@ -414,7 +426,7 @@ static inline void ms_stay(const char *unused)
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);       \
         const struct ms_target *ms_target_ = ms_wrapper_slot_target(MS_ROW_##fn, slot);                      \
         if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                             \
-            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                           \
+            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                      \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         return body_##fn forwarded;                                                                          \

@@ -1,0 +1,126 @@
+/* inner.c - see inner.h; and the functions of include/memshim.h for inner blocks.
+ *
+ * Floor 3. No lock, no allocation. */
+#include "hooks/observe/inner.h"
+
+#include "hooks/dispatch.h"
+#include "hooks/init.h"
+#include "hooks/lookup/resolve.h"
+#include "record/live/inner.h"
+
+MS_EXPORT uint64_t memshim_pool(const char *name);
+MS_EXPORT void memshim_inner_alloc(uint64_t pool, const void *address, uint64_t bytes);
+MS_EXPORT void memshim_inner_free(const void *address);
+
+static bool inner_enter(struct ms_hook_scope *scope)
+{
+    if (ms_thread.depth > 0 || !ms_init_active())
+        return false;
+    ms_hook_scope_enter_brief(scope);
+    ms_ledger_touch();
+    return true;
+}
+
+static void inner_record(uint32_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
+                         const void *frame, const void *caller)
+{
+    ms_stack_id stack = ms_stack_sampling() && !ms_stack_sampled(bytes) ? 0 : ms_stack_capture(frame, caller);
+    ms_inner_alloc(heap, address, bytes, device, (uint16_t)row, ms_thread_id(), stack);
+}
+
+/* --- PyTorch --- */
+
+/* PyTorch for AMD's devices calls them CUDA's; there is no CUDA driver then. */
+static enum ms_maker maker_of_cuda(void)
+{
+    static _Atomic int known; /* enum ms_maker, + 1 */
+    int maker = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!maker) {
+        maker = 1 + (ms_library_driver() ? MS_MAKER_CUDA : MS_MAKER_HIP);
+        atomic_store_explicit(&known, maker, memory_order_relaxed);
+    }
+    return (enum ms_maker)(maker - 1);
+}
+
+/* False for host memory, and what is no memory at all. */
+static bool pytorch_device(struct c10_device device, int *number_p)
+{
+    int index = device.index < 0 ? 0 : device.index;
+    switch (device.type) {
+    case C10_DEVICE_CUDA:
+        *number_p = ms_device_number(maker_of_cuda(), index);
+        return true;
+    case C10_DEVICE_HIP:
+        *number_p = ms_device_number(MS_MAKER_HIP, index);
+        return true;
+    case C10_DEVICE_PRIVATE_USE_1:
+        *number_p = ms_device_number(MS_MAKER_ACL, index);
+        return true;
+    case C10_DEVICE_XPU: /* of no interface that memshim knows */
+        *number_p = MS_DEVICE_NONE;
+        return true;
+    default:
+        return false;
+    }
+}
+
+void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, const void *frame,
+                       const void *caller)
+{
+    struct ms_hook_scope scope;
+    int device;
+    if (!report->address || !report->bytes || !pytorch_device(report->device, &device) ||
+        !inner_enter(&scope))
+        return;
+    uint32_t heap = ms_heap_open("PyTorch", device, row);
+    if (report->has_reserved)
+        ms_heap_reserved(heap, report->reserved);
+    if (report->bytes > 0)
+        inner_record(heap, report->address, (uint64_t)report->bytes, device, row, frame, caller);
+    else
+        ms_inner_free(report->address);
+    ms_hook_scope_leave_brief(&scope);
+}
+
+/* --- include/memshim.h --- */
+
+/* The device of an address is the vendor's to say; of the driver that came first, where there are several. */
+static int device_at(uint64_t address)
+{
+    const struct ms_gpu *gpu = ms_library_driver();
+    uint64_t context;
+    return gpu ? ms_gpu_device_of(gpu, address, ms_gpu_current(gpu, &context)) : MS_DEVICE_NONE;
+}
+
+/* A pool is a text in the record: its heaps, one for each device, are made as its blocks come. */
+uint64_t memshim_pool(const char *name)
+{
+    struct ms_hook_scope scope;
+    uint64_t pool = 0;
+    if (!name || !*name || !inner_enter(&scope))
+        return 0;
+    pool = ms_heap_open(name, MS_DEVICE_NONE, MS_ROW_INNER);
+    ms_hook_scope_leave_brief(&scope);
+    return pool;
+}
+
+void memshim_inner_alloc(uint64_t pool, const void *address, uint64_t bytes)
+{
+    struct ms_hook_scope scope;
+    if (!address || !bytes || !inner_enter(&scope))
+        return;
+    int device = device_at((uintptr_t)address);
+    uint32_t heap = ms_heap_on((uint32_t)pool, device);
+    inner_record(heap, (uintptr_t)address, bytes, device, MS_ROW_INNER, __builtin_frame_address(0),
+                 __builtin_return_address(0));
+    ms_hook_scope_leave_brief(&scope);
+}
+
+void memshim_inner_free(const void *address)
+{
+    struct ms_hook_scope scope;
+    if (!address || !inner_enter(&scope))
+        return;
+    ms_inner_free((uintptr_t)address);
+    ms_hook_scope_leave_brief(&scope);
+}

@@ -1,0 +1,28 @@
+/* inner.h - reports of inner blocks: pieces that an allocator of the program's own gives it.
+ *
+ * Floor 3. Reporters: PyTorch (table/pytorch.def), and programs by include/memshim.h (inner.c). Each block
+ * gets the stack of the call. Any thread; the allocator's own locks may be held, so that nobody is called
+ * back but the vendor, about addresses, where a program does not say the device. */
+#ifndef MS_HOOKS_OBSERVE_INNER_H
+#define MS_HOOKS_OBSERVE_INNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hooks/hook.h"
+#include "vendor/abi/pytorch.h"
+
+/** PyTorch's word of one block. */
+struct ms_inner_report {
+    uint64_t address;
+    int64_t bytes;     /* negative: it was taken back */
+    bool has_reserved; /* the release says it: */
+    uint64_t reserved; /* the bytes of the allocator's segments on the device */
+    struct c10_device device;
+};
+/** Records it, as said by the function of `row`; `frame` and `caller` are those of the wrapper
+ * (ms_stack_capture). */
+void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, const void *frame,
+                       const void *caller);
+
+#endif

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Pieces of segments that an allocator of the program's own gives it: the report has each with its site, apart from the segments, and
+says what the allocator's own book says. The stand-in of PyTorch is opened as Python opens it, and its own function hears all that it did."""
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, MEMSHIM, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
+
+DIRECTORY = os.path.join(BUILD, "tests", "inner")
+USER = os.path.join(DIRECTORY, "inner_user")
+SEGMENT = 2 << 20
+reports = 0
+
+
+def play(*words, **more):
+    """What the program said, and the path of its report."""
+    global reports
+    reports += 1
+    path = os.path.join(TMP, "%d.json" % reports)
+    environment = shim_environment(path, MEMSHIM_LOG="none", **more)
+    environment["LD_LIBRARY_PATH"] += ":" + DIRECTORY
+    return subprocess.run([USER, *words], env=environment, text=True, capture_output=True, timeout=200, check=False), path
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def holds(report, line, has_reserved=True):
+    """What differs from the program's own book: live bytes, how many pieces, at most, and of segments."""
+    live, count, peak, reserved = map(int, line.split()[:4])
+    device, heap = report["inner_devices"][0], report["heaps"][0]
+    pieces = [block for segment in report["inner_segments"] for block in segment["blocks"] if block["state"] == "live"]
+    sites = report["inner_sites"]
+    told = {
+        "live": (live, device["live_bytes"], heap["live_bytes"], sum(piece["bytes"] for piece in pieces), sum(site["live_bytes"] for site in sites)),
+        "count": (count, device["live_count"], heap["live_count"], len(pieces), sum(site["live_count"] for site in sites)),
+        "peak": (peak, device["peak_live_bytes"], sum(site["at_peak_bytes"] for site in sites)),
+        "never freed": (live, sum(leak["bytes"] for leak in report["inner_leaks"])),
+        "segments": (reserved, report["devices"][0]["live_bytes"]),
+        "the course": (peak, max(report["inner_timeline"]["devices"][0]["live"])),
+    }
+    if has_reserved:
+        told["reserved"] = (reserved, heap["reserved_bytes"], heap["peak_reserved_bytes"], device["held_bytes"])
+        told["cached"] = (reserved - live, heap["cached_bytes"], device["cached_bytes"])
+    return ["%s: %s" % (name, values) for name, values in told.items() if len(set(values)) != 1]
+
+
+def check_release(release):
+    done, path = play("torch", str(release))
+    report = read(path)
+    wrong = holds(report, done.stdout, release > 0)
+    apart = [site for site in report["sites"] if site["kind"] == "inner"] or [leak for leak in report["leaks"] if leak["kind"] == "inner"]
+    fact(done.returncode == 0 and not wrong, "release %d: the inner layer is the allocator's book" % release, wrong + [done.stderr])
+    fact(done.stdout.split()[-1] == "all", "release %d: PyTorch's own function heard all of it" % release, [done.stdout])
+    fact(not apart and len(report["inner_sites"]) == 2, "release %d: two call sites, and none of them among the segments'" % release, [apart, len(report["inner_sites"])])
+
+
+def check_segments():
+    """Pieces lie in their segments: what is free between them is the allocator's."""
+    done, path = play("torch", "2")
+    report = read(path)
+    wrong = []
+    for segment in report["inner_segments"]:
+        end = 0
+        for block in segment["blocks"]:
+            if block["offset"] != end:
+                wrong.append("a gap at %d of %s" % (end, segment["address"]))
+            end = block["offset"] + block["bytes"]
+        if end != segment["bytes"] or segment["bytes"] != SEGMENT or segment["tier"] != "framework":
+            wrong.append({name: segment[name] for name in ("address", "bytes", "tier")})
+    fact(report["inner_segments"] and not wrong, "segments with live pieces are told whole", wrong[:5])
+    fact(done.returncode == 0, "the program ended as ever", [done.stderr])
+
+
+def check_threads():
+    done, path = play("threads")
+    wrong = holds(read(path), done.stdout)
+    fact(done.returncode == 0 and not wrong, "four threads: the inner layer is the allocator's book", wrong + [done.stderr])
+
+
+def check_killed():
+    """After SIGKILL the ledger has the pieces, the last one too."""
+    ledgers = os.path.join(TMP, "ledgers")
+    os.makedirs(ledgers, exist_ok=True)
+    done, path = play("kill", MEMSHIM_DIR=ledgers)
+    found = sorted(os.path.join(ledgers, name) for name in os.listdir(ledgers) if name.endswith(".ledger"))
+    subprocess.run([MEMSHIM, "recover", "-f", "-o", path, *found], env=native_environment(), check=False, capture_output=True)
+    report = read(path)
+    live, count = map(int, done.stdout.split()[:2])
+    device = report["inner_devices"][0]
+    fact(done.returncode == -9 and device["live_count"] == count + 1 and device["live_bytes"] == live + 25 * 512,
+         "a killed process's ledger has its pieces", [done.stdout, device])
+
+
+def check_off():
+    """Where memshim is off PyTorch's function is called all the same."""
+    for mode in ("off", "track", "pool"):
+        done, path = play("torch", "2", MEMSHIM_MODE=mode)
+        fact(done.returncode == 0 and done.stdout.split()[-1] == "all", "mode %s: PyTorch's own function heard all of it" % mode, [done.stdout, done.stderr])
+        if mode != "off":
+            wrong = holds(read(path), done.stdout)
+            fact(not wrong, "mode %s: the inner layer is the allocator's book" % mode, wrong)
+
+
+def check_pools():
+    done, path = play("pools")
+    report = read(path)
+    heaps = {heap["name"]: (heap["live_bytes"], heap["live_count"]) for heap in report["heaps"] if heap["live_count"]}
+    fact(done.stdout == "1\n" and heaps == {"weights": (8000, 8), "cache": (4096, 1)}, "pools of the program's own, by name", [done.stdout, report["heaps"]])
+    device = report["inner_devices"][0]
+    fact((device["live_bytes"], device["peak_live_bytes"]) == (8000 + 4096 + 77, 16000 + (1 << 20)), "and what is of no pool counts, too", [device])
+    natively = subprocess.run([USER, "pools"], env=native_environment(), text=True, capture_output=True, check=False)
+    fact(natively.returncode == 0 and natively.stdout == "0\n", "without memshim the functions are not there, and nothing happens", [natively.stdout, natively.stderr])
+
+
+plan(21)
+for release in range(3):
+    check_release(release)
+check_segments()
+check_threads()
+check_killed()
+check_off()
+check_pools()

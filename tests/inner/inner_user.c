@@ -1,0 +1,153 @@
+/* inner_user.c - a program whose memory comes from an allocator of its own: inner_user WAY [NUMBER].
+ *
+ * torch RELEASE   the stand-in of PyTorch, opened as Python opens it, by the report of that release (0 to 2);
+ * some pieces stay. Prints what the report must say: live, count, peak, reserved; and whether all that was
+ *                 reported reached PyTorch's own function
+ * threads         the same with four threads
+ * kill            the same, and ends itself by SIGKILL in the middle of a step
+ * pools           two pools of one name and another, by include/memshim.h */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "c10.h"
+#include "include/memshim.h"
+
+int cudaMalloc(void **pointer, size_t bytes);
+int cudaFree(void *pointer);
+
+enum { STEPS = 3000, PIECES = 200, KEPT = 10, THREADS = 4 };
+
+static struct {
+    void *(*take)(int, size_t);
+    void (*give)(int, void *);
+    void (*host)(int, void *, size_t);
+    void (*told)(struct caching *);
+    void (*seen)(uint64_t *, uint64_t *);
+} torch;
+static int release;
+
+static void open_torch(void)
+{
+    void *cuda = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_LOCAL),
+         *c10 = dlopen("libc10.so", RTLD_NOW | RTLD_LOCAL);
+    if (!cuda || !c10) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(2);
+    }
+    *(void **)&torch.take = dlsym(cuda, "caching_take");
+    *(void **)&torch.give = dlsym(cuda, "caching_give");
+    *(void **)&torch.host = dlsym(cuda, "caching_host");
+    *(void **)&torch.told = dlsym(cuda, "caching_told");
+    *(void **)&torch.seen = dlsym(c10, "c10_seen");
+}
+
+__attribute__((noinline)) static void *forward(size_t bytes)
+{
+    void *piece = torch.take(release, bytes);
+    __asm__ volatile("" : "+r"(piece));
+    return piece;
+}
+
+__attribute__((noinline)) static void *optimizer(size_t bytes)
+{
+    void *piece = torch.take(release, bytes);
+    __asm__ volatile("" : "+r"(piece));
+    return piece;
+}
+
+static void *step(void *arg)
+{
+    static const size_t sizes[] = {1, 512, 3000, 70000, 300000};
+    void *pieces[PIECES] = {NULL};
+    unsigned random = 1 + (unsigned)(size_t)arg;
+    for (unsigned i = 0; i < STEPS; i++) {
+        random = random * 1103515245u + 12345u;
+        void **piece = &pieces[(random >> 16) % PIECES];
+        size_t bytes = sizes[(random >> 8) % 5];
+        if (*piece)
+            torch.give(release, *piece);
+        *piece = *piece ? NULL : i % 3 ? forward(bytes) : optimizer(bytes);
+        if (i % 100 == 0)
+            torch.host(release, pieces, bytes);
+    }
+    for (unsigned i = KEPT; i < PIECES; i++) {
+        if (pieces[i])
+            torch.give(release, pieces[i]);
+    }
+    unsigned long kept = 0;
+    for (unsigned i = 0; i < KEPT; i++)
+        kept += pieces[i] != NULL;
+    return (void *)kept;
+}
+
+static void say(unsigned long kept)
+{
+    struct caching told;
+    uint64_t calls, sum;
+    torch.told(&told);
+    torch.seen(&calls, &sum);
+    printf("%llu %lu %llu %llu %s\n", (unsigned long long)told.allocated, kept, (unsigned long long)told.peak,
+           (unsigned long long)told.reserved, calls == told.calls && sum == told.sum ? "all" : "lost");
+    fflush(stdout);
+}
+
+static void with_threads(void)
+{
+    pthread_t threads[THREADS];
+    unsigned long kept = 0;
+    void *own;
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, step, (void *)i);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], &own);
+        kept += (unsigned long)own;
+    }
+    say(kept);
+}
+
+static void pools(void)
+{
+    char *first, *second;
+    uint64_t weights = MEMSHIM_POOL("weights"), cache = MEMSHIM_POOL("cache"),
+             again = MEMSHIM_POOL("weights");
+    cudaMalloc((void **)&first, 1 << 20);
+    cudaMalloc((void **)&second, 1 << 20);
+    for (unsigned i = 0; i < 16; i++)
+        MEMSHIM_INNER_ALLOC(i % 2 ? again : weights, first + i * 1024, 1000);
+    MEMSHIM_INNER_ALLOC(cache, second, 1 << 20);
+    MEMSHIM_INNER_FREE(second);
+    MEMSHIM_INNER_ALLOC(cache, second + 4096, 4096);
+    MEMSHIM_INNER_ALLOC(0, second + 65536, 77);
+    for (unsigned i = 0; i < 8; i++)
+        MEMSHIM_INNER_FREE(first + i * 1024);
+    MEMSHIM_INNER_FREE(first); /* nobody's by now */
+    printf("%d\n", weights == again && weights != cache);
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "";
+    release = argc > 2 ? atoi(argv[2]) : 2;
+    if (strcmp(way, "pools") == 0) {
+        pools();
+        return 0;
+    }
+    open_torch();
+    if (strcmp(way, "torch") == 0)
+        say((unsigned long)step((void *)7));
+    else if (strcmp(way, "threads") == 0)
+        with_threads();
+    else if (strcmp(way, "kill") == 0) {
+        say((unsigned long)step((void *)7));
+        forward(12345);
+        kill(getpid(), SIGKILL);
+    } else {
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,12 @@
+# tests/inner: pieces of segments that an allocator of the program's own gives it
+check_PROGRAMS += tests/inner/libc10.so tests/inner/libc10_cuda.so tests/inner/inner_user
+tests_inner_libc10_so_SOURCES = tests/inner/c10.c tests/inner/c10.h
+tests_inner_libc10_so_CFLAGS = $(ms_module_cflags)
+tests_inner_libc10_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libc10.so
+tests_inner_libc10_cuda_so_SOURCES = tests/inner/c10_cuda.c tests/inner/c10.h
+tests_inner_libc10_cuda_so_CFLAGS = $(ms_module_cflags)
+tests_inner_libc10_cuda_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libc10_cuda.so
+tests_inner_libc10_cuda_so_LDADD = tests/inner/libc10.so libcudart.so.13
+tests_inner_inner_user_SOURCES = tests/inner/inner_user.c tests/inner/c10.h
+tests_inner_inner_user_LDADD = libcudart.so.13 -ldl
+dist_check_SCRIPTS += tests/inner/inner.py
