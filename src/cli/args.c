@@ -18,6 +18,7 @@
 #define LONG_BASE 0x100 /* getopt's value of row i is LONG_BASE + i, whichever spelling was used */
 
 static const char *current_verb;
+enum ms_cli_layer ms_cli_layer;
 
 /* One line, whatever is in it: names of files and words of reports come from others. */
 static void args_say(const char *verb, const char *format, va_list args)
@@ -174,6 +175,27 @@ static int args_complain(const struct parser *parser, int value, char **argv)
     return -1;
 }
 
+/* Returns 0, or -1 after an error line. */
+static int args_take_layer(const char *text)
+{
+    if (!strcmp(text, "blocks"))
+        ms_cli_layer = MS_CLI_BLOCKS;
+    else if (!strcmp(text, "tensors"))
+        ms_cli_layer = MS_CLI_TENSORS;
+    else
+        ms_cli_error("--layer '%s' is not allowed: tensors or blocks", text);
+    return strcmp(text, "blocks") && strcmp(text, "tensors") ? -1 : 0;
+}
+
+static bool args_has(const char *verb, int id)
+{
+    const struct ms_flag *flag;
+
+    for (flag = first_flag(verb); belongs(flag, verb) && flag->id != id; flag++)
+        ;
+    return belongs(flag, verb);
+}
+
 int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void *arg)
 {
     struct parser parser;
@@ -182,6 +204,7 @@ int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void
 
     current_verb = argv[0];
     parser_init(&parser, argv[0], in_order);
+    ms_cli_layer = args_has(argv[0], MS_CLI_LAYER_FLAG) ? MS_CLI_TENSORS_IF_ANY : MS_CLI_BLOCKS;
     opterr = 0;
     while ((value = getopt_long(argc, argv, parser.shorts, parser.longs, NULL)) != -1) {
         if (value == 'h' && !flag_of(&parser, 'h', argv[0])) {
@@ -191,7 +214,7 @@ int ms_cli_parse(int argc, char **argv, bool in_order, ms_flag_func_t take, void
         if (value == '?' || value == ':')
             return args_complain(&parser, value, argv);
         flag = flag_of(&parser, value, argv[0]);
-        if (take(arg, flag->id, optarg) < 0)
+        if (flag->id == MS_CLI_LAYER_FLAG ? args_take_layer(optarg) < 0 : take(arg, flag->id, optarg) < 0)
             return -1;
     }
     return optind;

@@ -74,6 +74,12 @@ struct ms_cli_printing {
 /** True if the option with this id is one of them; then it is taken. */
 bool ms_cli_take_printing(struct ms_cli_printing *printing, int id, const char *value);
 
+/** The layer of a report that a verb shows, and that its option --layer says: tensors where a framework
+ * reported any, if nothing else is said. Verbs without the option show blocks. */
+enum ms_cli_layer { MS_CLI_BLOCKS, MS_CLI_TENSORS, MS_CLI_TENSORS_IF_ANY };
+extern enum ms_cli_layer ms_cli_layer;
+enum { MS_CLI_LAYER_FLAG = 'Y' };
+
 /** "memshim VERB: text" on stderr, one line. */
 void ms_cli_error(const char *format, ...) MS_PRINTF(1, 2);
 /** "memshim: text" on stderr, one line: something to know that is no error. */

@@ -11,6 +11,7 @@
 #include "report/analyse/findings.h"
 #include "report/analyse/callers.h"
 #include "report/analyse/fold.h"
+#include "report/read/layer.h"
 #include "report/symbols/symbols.h"
 #include "report/text/text.h"
 #include "report/analyse/analyse.h"
@@ -33,6 +34,14 @@ void ms_cli_note_dangling(const char *path, const struct ms_report *report,
             path, astray->first, codes, astray->count, astray->count == 1 ? " is" : "s are");
 }
 
+static void load_choose_layer(const char *path, struct ms_report *report)
+{
+    if (ms_cli_layer != MS_CLI_BLOCKS && ms_report_has_inner(report))
+        ms_report_choose_inner(report);
+    else if (ms_cli_layer == MS_CLI_TENSORS)
+        ms_cli_note("%s: nothing reported tensors, so these are the blocks that the program allocated", path);
+}
+
 void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least)
 {
     struct ms_symbol_places places = {NULL, NULL};
@@ -45,6 +54,7 @@ void ms_cli_tell(const char *path, struct ms_report *report, const json_t *least
     if (!ms_report_bool(json_object_get(report->root, "run"), "symbolized"))
         ms_symbols_resolve(report, &places, count_module, &unusable, &result);
     ms_cli_note_dangling(path, report, &result.astray);
+    load_choose_layer(path, report);
     ms_report_annotate(report, least);
     if (ms_suppress_apply(report))
         ms_findings_annotate(report); /* once more: what is suppressed is none */

@@ -1,7 +1,7 @@
 # src/cli: floor 5, the memshim command. It takes the reading half of src/report and of src/base what it needs;
 # never the hooks.
 CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read/parse.h \
-	src/report/read/parse.c src/report/read/sites.h src/report/read/sites.c src/report/read/slabs.h \
+	src/report/read/parse.c src/report/read/sites.h src/report/read/sites.c src/report/read/layer.h src/report/read/layer.c src/report/read/slabs.h \
 	src/report/read/slabs.c src/report/text/text.h src/report/text/text.c src/report/text/utf8.h \
 	src/report/text/display_width.h src/report/text/display_width.c src/report/symbols/symtab.h \
 	src/report/symbols/symtab.c src/report/symbols/scopes.h src/report/symbols/scopes.c src/report/symbols/resolver.h \

@@ -14,6 +14,7 @@
 #include "cli/screens/summary.h"
 #include "cli/screens/suppress.h"
 #include "report/analyse/leak_class.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
 
@@ -91,12 +92,32 @@ static void print_peak(const struct ms_report *report)
     fprintf(stderr, " on %s%zu device%s", count > 1 ? "the fullest of " : "", count, count == 1 ? "" : "s");
 }
 
+/* "memshim: tensors: peak 21.40 GiB allocated, 23.10 GiB reserved by PyTorch", of the fullest device. */
+static void print_tensors(const struct ms_report *report)
+{
+    json_t *device, *fullest = NULL;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "inner_devices"), i, device) {
+        if (!fullest || ms_report_int(device, "peak_live_bytes") > ms_report_int(fullest, "peak_live_bytes"))
+            fullest = device;
+    }
+    if (!fullest)
+        return;
+    fprintf(stderr, "memshim: tensors: peak %s allocated, %s reserved by ",
+            ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text,
+            ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+    ms_report_put_heaps(stderr, report);
+    fputc('\n', stderr);
+}
+
 static void print_found(const struct ms_reports *outcome)
 {
     const struct ms_report *report = &outcome->found[0].report;
     const char *path = ms_next_path(outcome->found[0].path);
 
     print_failed(outcome);
+    print_tensors(report);
     fprintf(stderr, "memshim: process %" JSON_INTEGER_FORMAT ": ",
             ms_report_int(json_object_get(report->root, "run"), "pid"));
     print_peak(report);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "cli/screens/frag.h"
 #include "cli/load.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 /* A map has what is left of the line beside its figures, within bounds. */
@@ -290,6 +291,15 @@ static void frag_text_print_device(FILE *out, const struct ms_report *report,
                made = ms_report_int(device->json, "vendor_calls");
 
     print_name(out, device);
+    if (ms_report_is_inner(report)) {
+        fprintf(out, "  %s allocated in tensors of %s that their allocators have\n",
+                ms_text_size(ms_report_int(device->json, "live_bytes")).text,
+                ms_text_size(ms_report_int(device->json, "held_bytes")).text);
+        print_free(out, device, "free");
+        print_segments(out, device, top);
+        frag_text_print_holders(out, report, device, top);
+        return;
+    }
     if (!device->segment_count && !ms_report_int(device->json, "peak_reserved_bytes")) {
         fprintf(out, "  nothing was served from the pool; %s of followed memory are allocated\n",
                 ms_text_size(ms_report_int(device->json, "followed_bytes")).text);

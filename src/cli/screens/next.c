@@ -9,6 +9,7 @@
 
 #include "report/analyse/leak_class.h"
 #include "report/analyse/owners.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 /* The worst first. */
@@ -72,7 +73,8 @@ static enum next next_of(const struct ms_report *report)
     if (leaks_itself(report))
         return NEXT_LEAKS;
     /* If the rows are segments of a cache, a run that shows the tensors is next. */
-    return !strcmp(ms_report_text(run, "view"), "segments") && json_array_size(json_object_get(run, "argv"))
+    return !strcmp(ms_report_text(run, "view"), "segments") && !ms_report_has_inner(report) &&
+                   json_array_size(json_object_get(run, "argv"))
                ? NEXT_SEE_THROUGH
                : NEXT_PEAK;
 }

@@ -12,7 +12,9 @@
 #include "cli/load.h"
 #include "cli/screens/next.h"
 #include "cli/screens/summary.h"
+#include "report/analyse/analyse.h"
 #include "report/analyse/fold.h"
+#include "report/read/layer.h"
 #include "report/read/sites.h"
 #include "report/text/text.h"
 
@@ -96,7 +98,8 @@ static void print_line(FILE *out, const struct ms_report *report, const struct l
 
     fprintf(out, "    %10s  ", ms_text_size(line->bytes).text);
     ms_text_put(out, ms_cli_site_api(line->site));
-    if (*owner && strcmp(owner, "program") && strcmp(owner, "unknown")) {
+    if (*owner && strcmp(owner, "program") && strcmp(owner, "unknown") &&
+        strcmp(owner, ms_cli_site_api(line->site))) {
         fputs(" by ", out);
         ms_text_put(out, owner);
     }
@@ -164,7 +167,10 @@ static void print_fullest(FILE *out, const struct ms_report *report, const json_
 {
     json_int_t reserved = ms_report_int(device, "peak_reserved_bytes") ? ms_report_reserved(device) : 0;
 
-    fprintf(out, "Peak  %s allocated on ", ms_text_size(ms_report_int(device, "peak_live_bytes")).text);
+    bool has_inner = ms_report_has_inner(report);
+
+    fprintf(out, "%s %s allocated on ", has_inner ? "Blocks" : "Peak ",
+            ms_text_size(ms_report_int(device, "peak_live_bytes")).text);
     put_device(out, device);
     fprintf(out, " of %s", ms_text_size(ms_report_int(device, "total_bytes")).text);
     if (reserved)
@@ -173,7 +179,69 @@ static void print_fullest(FILE *out, const struct ms_report *report, const json_
     ms_text_put(out, ms_report_text(device, "name"));
     fputc('\n', out);
     ms_summary_print_held(out, report, device);
-    print_sites(out, report, device, room(report, SITES_SHOWN));
+    print_sites(out, report, device, has_inner ? 0 : room(report, SITES_SHOWN));
+}
+
+/* The bytes that lie free in segments with tensors: nobody else can have them. */
+static json_int_t between_tensors(const struct ms_report *inner)
+{
+    json_t *segment, *block;
+    json_int_t bytes = 0;
+    size_t i, k;
+
+    json_array_foreach (ms_report_array(inner->root, "segments"), i, segment)
+        json_array_foreach (ms_report_array(segment, "blocks"), k, block)
+            bytes = ms_report_sum(
+                bytes, strcmp(ms_report_text(block, "state"), "free") ? 0 : ms_report_int(block, "bytes"));
+    return bytes;
+}
+
+static void print_cached(FILE *out, const struct ms_report *inner)
+{
+    json_t *heap;
+    json_int_t cached = 0, between = between_tensors(inner);
+    size_t i;
+
+    json_array_foreach (ms_report_array(inner->root, "heaps"), i, heap)
+        cached = ms_report_sum(cached, ms_report_int(heap, "cached_bytes"));
+    if (!cached)
+        return;
+    fprintf(out, "      %s cached by ", ms_text_size(cached).text);
+    ms_report_put_heaps(out, inner);
+    fputs(" at the end", out);
+    if (between)
+        fprintf(out, ", %s of it fragmented between tensors", ms_text_size(between).text);
+    fputc('\n', out);
+}
+
+/* "Peak  21.40 GiB allocated by tensors, 23.10 GiB reserved by PyTorch, of 80.00 GiB on cuda 0", with the
+ * lines that held them: what a framework's allocator reported, of the device that was fullest by that. */
+static void print_tensors(FILE *out, const struct ms_report *report)
+{
+    struct ms_report inner;
+    json_t *devices, *device, *fullest = NULL;
+    size_t i;
+
+    if (!ms_report_has_inner(report) || !ms_report_open_inner(report, &inner))
+        return;
+    ms_report_annotate(&inner, NULL);
+    devices = ms_report_array(inner.root, "devices");
+    json_array_foreach (devices, i, device) {
+        if (!fullest || ms_report_int(device, "peak_live_bytes") > ms_report_int(fullest, "peak_live_bytes"))
+            fullest = device;
+    }
+    if (fullest) {
+        fprintf(out, "Peak  %s allocated by tensors, %s reserved by ",
+                ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text,
+                ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+        ms_report_put_heaps(out, &inner);
+        fprintf(out, ", of %s on ", ms_text_size(ms_report_int(fullest, "total_bytes")).text);
+        put_device(out, fullest);
+        fputc('\n', out);
+        print_sites(out, &inner, fullest, room(report, SITES_SHOWN));
+    }
+    print_cached(out, &inner);
+    ms_report_close(&inner);
 }
 
 /* "      and at other times 7.0 MiB on cuda 1, 3.0 MiB on cuda 2" */
@@ -376,6 +444,7 @@ void ms_summary_screen(FILE *out, const char *path, const struct ms_report *repo
 
     ms_summary_print_run(out, path, report);
     ms_summary_print_failed(out, report, "");
+    print_tensors(out, report);
     print_peak(out, report);
     print_leaks(out, report);
     print_imported(out, report);

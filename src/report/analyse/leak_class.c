@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "report/read/layer.h"
 #include "report/read/sites.h"
 
 /* So many of the intervals between its allocations have to pass without one before a place has stopped. */
@@ -202,7 +204,8 @@ static enum ms_leak_class leak_class_classify(const struct pass *pass, const jso
         return MS_LEAK_INTERRUPTED;
     if (ms_report_int(site, "total_count") == 1 || is_first_or_latest(leak, site) || has_stopped(pass, leak))
         return MS_LEAK_HELD;
-    return MS_LEAK_LOST;
+    /* Tensors that a program holds as long as it runs are made one by one, as a model's are. */
+    return ms_report_is_inner(pass->report) ? MS_LEAK_HELD : MS_LEAK_LOST;
 }
 
 void ms_leak_classes_annotate(struct ms_report *report)

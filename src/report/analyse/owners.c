@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/owners_nccl.h"
+#include "report/read/layer.h"
 #include "report/read/sites.h"
 
 /* Whose modules pass requests on, and ask for nothing themselves. */
@@ -372,6 +373,28 @@ static void tell_ooms(const struct ms_report *report)
             json_object_set_new(oom, "owners", owners_then(report, oom));
 }
 
+/* A row for each allocator that keeps memory which nobody holds. */
+static void tell_cached(const struct ms_report *report, json_t *told)
+{
+    json_t *heap;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "heaps"), i, heap) {
+        json_int_t bytes = ms_report_int(heap, "cached_bytes");
+        json_t *row;
+
+        if (!bytes || ms_report_int(heap, "device") < 0)
+            continue;
+        row = json_pack("{s:o, s:s, s:O, s:i, s:I, s:i, s:I, s:i, s:i}", "owner",
+                        json_sprintf("cached by %s", ms_report_text(heap, "name")), "memory", "device",
+                        "device", json_object_get(heap, "device"), "at_peak_bytes", 0, "live_bytes", bytes,
+                        "live_count", 0, "total_bytes", bytes, "total_count", 0, "sites", 0);
+        if (json_object_get(heap, "device_api"))
+            json_object_set(row, "device_api", json_object_get(heap, "device_api"));
+        json_array_append_new(told, row);
+    }
+}
+
 void ms_owners_annotate(struct ms_report *report)
 {
     size_t count = json_array_size(report->frames);
@@ -380,8 +403,11 @@ void ms_owners_annotate(struct ms_report *report)
 
     if (pass.known)
         tell_sites(&pass, rows);
+    if (ms_report_is_inner(report))
+        tell_cached(report, rows);
     json_object_set_new(report->root, "owners", sorted(rows, compare_rows));
-    tell_ooms(report);
+    if (!ms_report_is_inner(report)) /* those sites are of the other layer */
+        tell_ooms(report);
     for (size_t i = 0; i < count && pass.known; i++)
         free(pass.known[i]);
     free(pass.known);

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "report/symbols/cxx.h"
+#include "report/read/layer.h"
 #include "report/read/sites.h"
 #include "report/text/text.h"
 
@@ -156,6 +157,19 @@ static void tell_view(const struct pass *pass)
     json_object_set_new(run, "frameworks", frameworks);
 }
 
+/* Of the inner layer it is known: its blocks are what an allocator said that it gave. */
+static void tell_heaps(struct ms_report *report)
+{
+    json_t *run = json_object_get(report->root, "run"), *frameworks = json_array(), *heap;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "heaps"), i, heap)
+        json_array_append_new(frameworks, json_pack("{s:s, s:s}", "name", ms_report_text(heap, "name"),
+                                                    "view", shows_names[TENSORS]));
+    json_object_set_new(run, "view", json_string(shows_names[TENSORS]));
+    json_object_set_new(run, "frameworks", frameworks);
+}
+
 static void tell_leaks(const struct pass *pass)
 {
     json_t *leak;
@@ -179,6 +193,11 @@ void ms_view_annotate(struct ms_report *report)
     struct pass pass = {report, calloc(json_array_size(report->frames) + 1, 1)};
 
     if (!pass.known || !json_is_object(json_object_get(report->root, "run"))) {
+        free(pass.known);
+        return;
+    }
+    if (ms_report_is_inner(report)) {
+        tell_heaps(report);
         free(pass.known);
         return;
     }
@@ -206,7 +225,15 @@ void ms_view_print(FILE *out, const struct ms_report *report, const char *indent
 {
     const char *view = ms_report_text(json_object_get(report->root, "run"), "view");
 
-    if (!strcmp(view, "segments")) {
+    if (ms_report_is_inner(report)) {
+        fprintf(out, "%sshows the tensors that ", indent);
+        ms_report_put_heaps(out, report);
+        fputs(" gave; --layer blocks shows the segments in which they lie\n", out);
+    } else if (!strcmp(view, "segments") && ms_report_has_inner(report)) {
+        fprintf(out, "%sshows segments of the cache of ", indent);
+        ms_view_names(out, report, NULL);
+        fputs("; --layer tensors shows the tensors in them\n", out);
+    } else if (!strcmp(view, "segments")) {
         fprintf(out, "%sshows segments of the cache of ", indent);
         ms_view_names(out, report, NULL);
         fputs(", not tensors; memshim run --see-through shows these\n", out);

@@ -1,0 +1,26 @@
+/* layer.h - which layer of a report its lists show: the blocks that the vendor gave, or the pieces of them
+ * that an allocator of the program's gave on.
+ *
+ * Floor 4, command line only. Each layer has lists of the same form, devices[], sites[], leaks[], segments[]
+ * and the timeline; the layer that is chosen stands under these names, so that whoever reads a report need
+ * not know of layers. */
+#ifndef MS_REPORT_READ_LAYER_H
+#define MS_REPORT_READ_LAYER_H
+
+#include <stdio.h>
+
+#include "report/read/read.h"
+
+/** True if anything of the inner layer was reported. */
+bool ms_report_has_inner(const struct ms_report *report);
+/** True if the lists are those of the inner layer. */
+bool ms_report_is_inner(const struct ms_report *report);
+/** The lists are those of the inner layer from now on; before anything is worked out of them. */
+void ms_report_choose_inner(struct ms_report *report);
+/** A view of a report's inner layer, which has lists of its own and shares the rest: good as long as `report`
+ * is not changed; the caller closes it. False without memory. */
+bool ms_report_open_inner(const struct ms_report *report, struct ms_report *inner_p);
+/** Puts the names of the allocators of the inner layer, each once, on `out`: "PyTorch and weights". */
+void ms_report_put_heaps(FILE *out, const struct ms_report *report);
+
+#endif
