@@ -5,7 +5,6 @@
  * use. No lock, no allocation; inside a hook scope. */
 #include "hooks/serve/answer.h"
 
-
 #include "vendor/gpu.h"
 #include "hooks/serve/serve.h"
 #include "pool/stream/stream.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static uint64_t names_hash_of(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */

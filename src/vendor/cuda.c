@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-
 #define CONTEXTS    64
 #define DEVICE_BITS 8
 

@@ -2,32 +2,35 @@
 #include "vendor/abi/nvml.h"
 #include "tests/sim/record.h"
 
+/* clang-format off: it lays out so long a macro anew each time */
 #define ATTRIBUTES(A)                                                                                        \
     A(ASYNC_ENGINE_COUNT)                                                                                    \
     A(UNIFIED_ADDRESSING)                                                                                    \
-    A(CAN_MAP_HOST_MEMORY) A(TEXTURE_ALIGNMENT) A(TEXTURE_PITCH_ALIGNMENT) A(SURFACE_ALIGNMENT) A(           \
-        MAX_PITCH) A(CONCURRENT_KERNELS) A(STREAM_PRIORITIES_SUPPORTED) A(MANAGED_MEMORY)                    \
-        A(HOST_NATIVE_ATOMIC_SUPPORTED) A(PAGEABLE_MEMORY_ACCESS) A(CONCURRENT_MANAGED_ACCESS) A(            \
-            COMPUTE_PREEMPTION_SUPPORTED) A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) A(COOPERATIVE_LAUNCH)   \
-            A(CAN_FLUSH_REMOTE_WRITES) A(HOST_REGISTER_SUPPORTED) A(                                         \
-                PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST)         \
-                A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) A(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) A(     \
-                    GENERIC_COMPRESSION_SUPPORTED) A(MAX_ACCESS_POLICY_WINDOW_SIZE)                          \
-                    A(GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED) A(RESERVED_SHARED_MEMORY_PER_BLOCK) A(        \
-                        SPARSE_CUDA_ARRAY_SUPPORTED) A(READ_ONLY_HOST_REGISTER_SUPPORTED)                    \
-                        A(TIMELINE_SEMAPHORE_INTEROP_SUPPORTED) A(MEMORY_POOLS_SUPPORTED) A(                 \
-                            GPU_DIRECT_RDMA_SUPPORTED) A(GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS)               \
-                            A(GPU_DIRECT_RDMA_WRITES_ORDERING) A(MEMPOOL_SUPPORTED_HANDLE_TYPES) A(          \
-                                DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED) A(CAN_USE_64_BIT_STREAM_MEM_OPS)      \
-                                A(CAN_USE_STREAM_WAIT_VALUE_NOR) A(DMA_BUF_SUPPORTED) A(IPC_EVENT_SUPPORTED) \
-                                    A(HANDLE_TYPE_FABRIC_SUPPORTED) A(NUMA_CONFIG) A(NUMA_ID)                \
-                                        A(MULTICAST_SUPPORTED) A(MPS_ENABLED) A(HOST_NUMA_ID)                \
-                                            A(HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)                 \
-                                                A(HOST_NUMA_MEMORY_POOLS_SUPPORTED)                          \
-                                                    A(HOST_NUMA_MULTINODE_IPC_SUPPORTED)                     \
-                                                        A(HOST_MEMORY_POOLS_SUPPORTED)                       \
-                                                            A(HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)      \
-                                                                A(HOST_ALLOC_DMA_BUF_SUPPORTED)
+    A(CAN_MAP_HOST_MEMORY)                                                                                   \
+    A(TEXTURE_ALIGNMENT) A(TEXTURE_PITCH_ALIGNMENT) A(SURFACE_ALIGNMENT) A(MAX_PITCH) A(CONCURRENT_KERNELS)  \
+        A(STREAM_PRIORITIES_SUPPORTED) A(MANAGED_MEMORY) A(HOST_NATIVE_ATOMIC_SUPPORTED)                     \
+            A(PAGEABLE_MEMORY_ACCESS) A(CONCURRENT_MANAGED_ACCESS) A(COMPUTE_PREEMPTION_SUPPORTED) A(        \
+                CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) A(COOPERATIVE_LAUNCH) A(CAN_FLUSH_REMOTE_WRITES)    \
+                A(HOST_REGISTER_SUPPORTED) A(PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) A(                \
+                    DIRECT_MANAGED_MEM_ACCESS_FROM_HOST) A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)              \
+                    A(HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) A(GENERIC_COMPRESSION_SUPPORTED) A(       \
+                        MAX_ACCESS_POLICY_WINDOW_SIZE) A(GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)            \
+                        A(RESERVED_SHARED_MEMORY_PER_BLOCK) A(SPARSE_CUDA_ARRAY_SUPPORTED) A(                \
+                            READ_ONLY_HOST_REGISTER_SUPPORTED) A(TIMELINE_SEMAPHORE_INTEROP_SUPPORTED)       \
+                            A(MEMORY_POOLS_SUPPORTED) A(GPU_DIRECT_RDMA_SUPPORTED) A(                        \
+                                GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS) A(GPU_DIRECT_RDMA_WRITES_ORDERING)     \
+                                A(MEMPOOL_SUPPORTED_HANDLE_TYPES) A(DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED)   \
+                                    A(CAN_USE_64_BIT_STREAM_MEM_OPS) A(CAN_USE_STREAM_WAIT_VALUE_NOR)        \
+                                        A(DMA_BUF_SUPPORTED) A(IPC_EVENT_SUPPORTED)                          \
+                                            A(HANDLE_TYPE_FABRIC_SUPPORTED) A(NUMA_CONFIG) A(NUMA_ID)        \
+                                                A(MULTICAST_SUPPORTED) A(MPS_ENABLED) A(HOST_NUMA_ID)        \
+                                                    A(HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)         \
+                                                        A(HOST_NUMA_MEMORY_POOLS_SUPPORTED)                  \
+                                                            A(HOST_NUMA_MULTINODE_IPC_SUPPORTED) A(          \
+                                                                HOST_MEMORY_POOLS_SUPPORTED)                 \
+                                                                A(HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)  \
+                                                                    A(HOST_ALLOC_DMA_BUF_SUPPORTED)
+/* clang-format on */
 
 static int answer(CUdevice_attribute attribute)
 {
