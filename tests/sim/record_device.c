@@ -7,7 +7,8 @@
     A(ASYNC_ENGINE_COUNT)                                                                                    \
     A(UNIFIED_ADDRESSING)                                                                                    \
     A(CAN_MAP_HOST_MEMORY)                                                                                   \
-    A(TEXTURE_ALIGNMENT) A(TEXTURE_PITCH_ALIGNMENT) A(SURFACE_ALIGNMENT) A(MAX_PITCH) A(CONCURRENT_KERNELS)  \
+    A(TEXTURE_ALIGNMENT)                                                                                     \
+    A(TEXTURE_PITCH_ALIGNMENT) A(SURFACE_ALIGNMENT) A(MAX_PITCH) A(CONCURRENT_KERNELS)                       \
         A(STREAM_PRIORITIES_SUPPORTED) A(MANAGED_MEMORY) A(HOST_NATIVE_ATOMIC_SUPPORTED)                     \
             A(PAGEABLE_MEMORY_ACCESS) A(CONCURRENT_MANAGED_ACCESS) A(COMPUTE_PREEMPTION_SUPPORTED) A(        \
                 CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) A(COOPERATIVE_LAUNCH) A(CAN_FLUSH_REMOTE_WRITES)    \
