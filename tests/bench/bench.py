@@ -1,7 +1,8 @@
-"""scripts/bench follow --json: the form that scripts rely on, and figures that can be true. A short run; prints TAP."""
+"""scripts/bench follow --json: the form that scripts rely on, and figures that can be true; `flows` runs. Short runs; prints TAP."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,17 +35,33 @@ def depths_seen():
     return seen
 
 
+def bench(*words):
+    """What a bench prints, as data: its status and errors, and {"rows": []} where it failed."""
+    done = subprocess.run([os.path.join(os.environ["top_srcdir"], "scripts/bench"), *words, "--json", "--no-build"], capture_output=True,
+                          text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
+    return done.returncode, done.stderr.strip().replace("\n", " "), json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+
+
+def flows_run():
+    """`flows` runs, and finds each flow's way: which is longer through the slow path than through the fast one."""
+    if "TEST_EMULATED" in os.environ or not shutil.which("valgrind") or not shutil.which("addr2line"):
+        return True, "scripts/bench flows runs # SKIP it needs valgrind and binutils, and no emulation"
+    status, errors, report = bench("flows")
+    rows = {row["flow"]: row for row in report["rows"]}
+    sound = list(rows) == ["hit", "queued", "pool", "ledger"] and all(
+        row["instructions"] > row["functions"] >= row["files"] > 1 and row["changes_of_file"] >= row["files"] for row in rows.values())
+    return (status == 0 and sound and rows["hit"]["functions"] < rows["queued"]["functions"] < rows["ledger"]["functions"],
+            f"scripts/bench flows runs, and finds its way: {errors} {rows}")
+
+
 def main():
     """Runs the bench once and looks at its rows."""
     if os.environ["TEST_SANITIZE"]:
         print("1..0 # SKIP figures mean nothing under a sanitizer")
         return
-    command = [os.path.join(os.environ["top_srcdir"], "scripts/bench"), "follow", "--json", "--no-build"]
-    done = subprocess.run([*command, "--rounds", "1", "--milliseconds", "10"], capture_output=True, text=True, check=False,
-                          env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
-    facts = []
-    facts.append((done.returncode == 0, "the bench runs: " + done.stderr.strip().replace("\n", " ")))
-    report = json.loads(done.stdout) if done.returncode == 0 else {"rows": []}
+    status, errors, report = bench("follow", "--rounds", "1", "--milliseconds", "10")
+    facts = [flows_run()]
+    facts.append((status == 0, "the bench runs: " + errors))
     rows = report["rows"]
     facts.append((list(report) == ["name", "machine", "rows"], "its JSON has a name, a machine and rows"))
     facts.append((rows and all(list(row) == KEYS for row in rows), "every row has the same keys"))
