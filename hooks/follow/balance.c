@@ -112,7 +112,7 @@ bool ms_balance_was_still(const struct ms_stillness *since, int device)
     return since->is_still && is_still(device) && is_as_before(since, device);
 }
 
-bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p)
+bool ms_balance_query(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p)
 {
     struct ms_context_scope visit;
     bool still = false;
@@ -165,7 +165,7 @@ static void miss_more_held(int device)
                       ms_device_index(device));
 }
 
-/* `visited` as in ms_balance_ask. */
+/* `visited` as in ms_balance_query. */
 static void balance_look_at(const struct ms_gpu *gpu, int device, uint64_t context, uint64_t visited,
                             unsigned row, const void *frame, const void *caller)
 {
@@ -173,7 +173,7 @@ static void balance_look_at(const struct ms_gpu *gpu, int device, uint64_t conte
     uint64_t held;
 
     ms_graph_memory_query();
-    if (!ms_balance_ask(gpu, device, visited, &balance)) {
+    if (!ms_balance_query(gpu, device, visited, &balance)) {
         if (balance.total_bytes)
             ms_ledger_balance_missed(device, MS_BALANCE_NEVER_STILL);
         return;

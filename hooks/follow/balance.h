@@ -53,6 +53,6 @@ bool ms_balance_of(int device, struct ms_balance *balance_p);
 /** As ms_balance_of, and finds out what is in use as the driver says, all of one moment; false if somebody
  * was at it each time. `total_bytes` is 0 if the driver cannot say. `context`: one of the device's, 0 if the
  * calling thread is there. Inside a hook scope, no lock held. */
-bool ms_balance_ask(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p);
+bool ms_balance_query(const struct ms_gpu *gpu, int device, uint64_t context, struct ms_balance *balance_p);
 
 #endif

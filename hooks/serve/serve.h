@@ -100,11 +100,11 @@ static inline bool ms_serve_any_down(void)
 }
 /** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need
  * goes back. Inside a hook scope, no lock held. */
-extern MS_HIDDEN _Atomic uint32_t ms_serve_rests;
+extern MS_HIDDEN _Atomic uint32_t ms_serve_is_idle;
 void ms_serve_rested(void);
 static inline void ms_serve_see_to_rest(void)
 {
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_rests, memory_order_relaxed)))
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_is_idle, memory_order_relaxed)))
         ms_serve_rested();
 }
 /** As ms_serve_context, but without asking the driver: false for a context that was not checked yet. */

@@ -371,7 +371,7 @@ void ms_recycled_tell_figures(void)
             record.peak_reserved_bytes = record.reserved_bytes;
             record.peak_parts = record.parts;
         }
-        ms_ledger_tell_pool(i, &record);
+        ms_snapshot_put_pool(i, &record);
     }
     ms_aux_stack_give(waiting);
 }
@@ -383,7 +383,7 @@ static void tell_piece(void *arg, const struct ms_recycled *whole)
         .segment = &segment, .bytes = whole->key.bytes, .state = MS_PIECE_FREE};
 
     (void)arg;
-    ms_ledger_tell_piece(&piece);
+    ms_snapshot_put_piece(&piece);
 }
 
 void ms_recycled_tell_pieces(void)

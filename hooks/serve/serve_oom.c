@@ -91,7 +91,7 @@ static void look_at_device(struct ms_oom_view *view, const struct ms_gpu *gpu, i
         view->largest_free = figures.largest_free_bytes;
     }
     if (ms_gpu_current(gpu, &context) == device) {
-        view->is_one_moment = ms_balance_ask(gpu, device, 0, &balance);
+        view->is_one_moment = ms_balance_query(gpu, device, 0, &balance);
         view->total = balance.total_bytes;
         view->free = balance.total_bytes - balance.in_use_bytes;
     } else {

@@ -22,7 +22,7 @@
 #define REFRESH_NS 10000000u
 
 _Atomic bool ms_serve_on;
-_Atomic uint32_t ms_serve_rests;
+_Atomic uint32_t ms_serve_is_idle;
 bool ms_serve_strictly;
 
 /* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It
@@ -112,16 +112,16 @@ static void tell_all_figures(void)
             continue;
         ms_pool_figures(device, &figures);
         if (figures.vendor_allocs || figures.served_allocs)
-            ms_ledger_tell_pool(device, &figures);
+            ms_snapshot_put_pool(device, &figures);
     }
-    ms_stream_each(ms_ledger_tell_stream_arena);
+    ms_stream_each(ms_snapshot_put_stream_arena);
     ms_recycled_tell_figures();
 }
 
 static void tell_piece(void *arg, const struct ms_piece_record *piece)
 {
     (void)arg;
-    ms_ledger_tell_piece(piece);
+    ms_snapshot_put_piece(piece);
 }
 
 static void tell_all_pieces(void)
@@ -232,7 +232,7 @@ void ms_serve_start(bool again)
         if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
             ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
         ms_pool_init(&policy, &observer);
-        ms_clock_tell_rests(&ms_serve_rests, 1);
+        ms_clock_tell_rests(&ms_serve_is_idle, 1);
     }
     ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
@@ -243,7 +243,7 @@ void ms_serve_start(bool again)
 
 void ms_serve_rested(void)
 {
-    if (!atomic_exchange_explicit(&ms_serve_rests, 0, memory_order_relaxed))
+    if (!atomic_exchange_explicit(&ms_serve_is_idle, 0, memory_order_relaxed))
         return;
     ms_recycled_rested();
     ms_pool_rested();

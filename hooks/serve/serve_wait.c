@@ -16,7 +16,7 @@ void ms_serve_wait(const struct ms_pool_wait *wait)
     for (bool over = false; !over && ms_init_owner();) {
         ms_clock_sleep_longer(&pause);
         ms_hook_scope_enter(&scope);
-        over = !ms_init_owner() || ms_pool_wait_look(wait);
+        over = !ms_init_owner() || ms_pool_wait_poll(wait);
         ms_hook_scope_leave(&scope);
     }
 }

@@ -219,7 +219,7 @@ bool ms_fast_look(struct ms_fast_cache *fast, struct ms_pool_wait *wait_p)
     struct ms_heap *heap = fast->of_context.heap;
     const struct ms_pool_block block = {.own_heap = heap,
                                         .own_life = atomic_load_explicit(&heap->life, memory_order_acquire)};
-    return ms_pending_look(heap) && ms_pool_wait_begin(&block, wait_p);
+    return ms_pending_poll(heap) && ms_pool_wait_begin(&block, wait_p);
 }
 
 void ms_fast_look_ordered(struct ms_thread *me, uint64_t stream)

@@ -58,9 +58,9 @@ static void test_bound(void)
     fake_issue(context);
     ok(waits(blocks[16]), "the next free waits");
     is_u64(fake.calls[FAKE_CTX_RECORD], events, "for an event that is there");
-    ok(!ms_pool_wait_look(&pending), "which is not over");
+    ok(!ms_pool_wait_poll(&pending), "which is not over");
     context->done = 5;
-    ok(ms_pool_wait_look(&pending), "until the work before it is done, and no more than that");
+    ok(ms_pool_wait_poll(&pending), "until the work before it is done, and no more than that");
     is_u64(fake.calls[FAKE_SYNC] + fake.blocking_frees, 0, "nothing waited for the device");
     sound("bound");
 }
@@ -114,7 +114,7 @@ static void test_one_event(void)
         fake_issue(context);
         give(take(8 * MIB));
     }
-    ok(ms_pool_wait_look(&pending), "and not for what is issued while it waits");
+    ok(ms_pool_wait_poll(&pending), "and not for what is issued while it waits");
     ok(events <= 2, "with one event (%" PRIu64 ")", events);
 }
 
@@ -127,20 +127,20 @@ static void test_ends(void)
     fake.fail_at = fake.all_calls + 1;
     fake.failed_call = FAKE_QUERY;
     fake.fail_status = CUDA_ERROR_ILLEGAL_ADDRESS;
-    ok(ms_pool_wait_look(&pending), "any answer but that it is not ready ends the wait");
+    ok(ms_pool_wait_poll(&pending), "any answer but that it is not ready ends the wait");
     bounded(64 * MIB);
     take_all(blocks, 20, 16 * MIB);
-    ok(free_behind_work(blocks, 8) > 0 && !ms_pool_wait_look(&pending), "another");
+    ok(free_behind_work(blocks, 8) > 0 && !ms_pool_wait_poll(&pending), "another");
     ms_pool_context_ending((uintptr_t)context);
-    ok(ms_pool_wait_look(&pending), "the context's end does, before it is gone");
+    ok(ms_pool_wait_poll(&pending), "the context's end does, before it is gone");
     fake_kill(context);
     ms_pool_context_ended((uintptr_t)context, true);
-    ok(ms_pool_wait_look(&pending), "and when it is");
+    ok(ms_pool_wait_poll(&pending), "and when it is");
     context = fake_context(0);
     fake_set_current(context);
-    ok(take(MIB) && ms_pool_wait_look(&pending), "and when there is another in its place");
+    ok(take(MIB) && ms_pool_wait_poll(&pending), "and when there is another in its place");
     ms_at_fork_run(MS_FORK_POOL);
-    ok(ms_pool_wait_look(&pending), "a child of fork has nothing to wait for");
+    ok(ms_pool_wait_poll(&pending), "a child of fork has nothing to wait for");
 }
 
 static void test_in_vain(void)
@@ -151,7 +151,7 @@ static void test_in_vain(void)
     take_all(blocks, 40, 16 * MIB);
     ok(free_behind_work(blocks, 8) > 0, "a free waits");
     uint64_t notes = fake_notes;
-    while (!ms_pool_wait_look(&pending))
+    while (!ms_pool_wait_poll(&pending))
         ;
     ok(fake_notes == notes + 1, "for so long and no longer, which is told: %s", fake_last_note);
     is_int(free_behind_work(blocks + 8, 8), 0, "no other waits before that is done");
@@ -202,7 +202,7 @@ static void test_loop(void)
         for (int k = 0; k < 2; k++) {
             if (!waits(k ? two : one))
                 continue;
-            while (!ms_pool_wait_look(&pending) && context->done < context->issued)
+            while (!ms_pool_wait_poll(&pending) && context->done < context->issued)
                 context->done++;
         }
     }

@@ -132,7 +132,7 @@ static void wait_for_pending(const struct ms_pool_block *block)
     struct ms_pool_wait wait;
     if (!block->over || !ms_pool_wait_begin(block, &wait))
         return;
-    for (unsigned i = 0; i < 3 && !ms_pool_wait_look(&wait); i++)
+    for (unsigned i = 0; i < 3 && !ms_pool_wait_poll(&wait); i++)
         engine_point(__builtin_return_address(0));
 }
 

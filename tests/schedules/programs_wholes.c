@@ -22,7 +22,7 @@ static struct fake_context *context;
  * ------------------------------------------------------ */
 
 _Atomic bool ms_serve_on;
-_Atomic uint32_t ms_serve_rests;
+_Atomic uint32_t ms_serve_is_idle;
 
 void ms_serve_rested(void)
 {

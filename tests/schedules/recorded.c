@@ -65,7 +65,7 @@ bool recorded_free_hit(uint64_t address)
     enum ms_fast hit = is_on && me->fast.of_context.heap ? ms_fast_free(me, address) : MS_FAST_NONE;
     struct ms_pool_wait wait;
     if (hit == MS_FAST_LOOK && ms_fast_look(&me->fast, &wait))
-        ms_pool_wait_look(&wait);
+        ms_pool_wait_poll(&wait);
     return hit != MS_FAST_NONE;
 }
 

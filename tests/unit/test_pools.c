@@ -59,8 +59,8 @@ static void go(void)
 
 static void tell_figures(void)
 {
-    ms_ledger_tell_pool(1, &told_record);
-    ms_ledger_tell_stream_arena(0, &told_flow);
+    ms_snapshot_put_pool(1, &told_record);
+    ms_snapshot_put_stream_arena(0, &told_flow);
 }
 
 static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_piece_state state,
@@ -75,7 +75,7 @@ static void piece(uint64_t address, uint64_t offset, uint64_t bytes, enum ms_pie
                                            .record_id = record_id,
                                            .requested = state == MS_PIECE_LIVE ? bytes : 0};
 
-    ms_ledger_tell_piece(&record);
+    ms_snapshot_put_piece(&record);
 }
 
 enum { A = 2 << 21, B = 4 << 21, BIG = 6 << 21, NEVER_TOLD = 8 << 21 };

@@ -222,7 +222,7 @@ void ms_segment_note_ceiling(struct ms_heap *heap, bool refused);
 /** Gives memory back where nobody waits for it (source.h): how many of them, from the first on. */
 uint32_t ms_segment_give_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count);
 /** Judges what a status of the vendor's means for the heap: an error that stays stands it down. */
-void ms_segment_judge(struct ms_heap *heap, int status);
+void ms_segment_check_status(struct ms_heap *heap, int status);
 
 /* fence.c: the rest is in fence.h */
 /** True if a capture is open in the context; of memory in stream order, in any. */

@@ -22,7 +22,7 @@ static void pitch_give_back(struct ms_heap *heap, uint64_t address)
         return;
     }
     ms_context_scope_begin(&visit, heap->gpu, heap->context);
-    ms_segment_judge(heap, (int)heap->gpu->mem_free(address));
+    ms_segment_check_status(heap, (int)heap->gpu->mem_free(address));
     ms_context_scope_end(&visit);
 }
 
@@ -40,7 +40,7 @@ uint64_t ms_pool_try_pitch(const struct ms_gpu *gpu, uint64_t context, int devic
     ms_context_scope_begin(&visit, gpu, context);
     int status = (int)gpu->mem_alloc_pitch(&row, &pitch, width, 1, element_bytes);
     ms_context_scope_end(&visit);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     if (status == CUDA_SUCCESS)
         pitch_give_back(heap, row);
     ms_device_grows(device, false);

@@ -150,7 +150,7 @@ static MS_INLINE uint64_t pool_put(struct ms_heap *heap, struct ms_tcache *tcach
 /* True if there is more pending than should be. */
 static MS_NOINLINE bool weigh(const struct ms_pool_block *block, uint64_t bytes)
 {
-    return ms_pending_count(block->own_heap, block->granted, bytes) && ms_pending_look(block->own_heap);
+    return ms_pending_count(block->own_heap, block->granted, bytes) && ms_pending_poll(block->own_heap);
 }
 
 /* A dying block goes where freed ones go. False if its context has died meanwhile, and all its memory.

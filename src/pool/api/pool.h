@@ -142,7 +142,7 @@ struct ms_pool_wait {
     uint32_t own_life, own_generation;
 };
 bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *wait_p);
-bool ms_pool_wait_look(const struct ms_pool_wait *wait);
+bool ms_pool_wait_poll(const struct ms_pool_wait *wait);
 /** A block of `context` is to be freed in the order of `stream`, perhaps another context's: what is in it now
  * is over before the next fence of `context` is. Returns a status for the program: where it is not 0, the
  * block stays. Calls the vendor, waits for nothing. No lock held. */

@@ -8,7 +8,7 @@
 #include "pool/stream/driver_frees.h"
 #include "pool/fence/wait.h"
 
-void ms_segment_judge(struct ms_heap *heap, int status)
+void ms_segment_check_status(struct ms_heap *heap, int status)
 {
     switch (status) {
     case CUDA_SUCCESS:
@@ -104,7 +104,7 @@ static bool context_is_known(struct ms_heap *heap, const struct ms_segment *segm
     ms_context_scope_begin(&visit, heap->gpu, heap->context);
     int status = (int)heap->gpu->address_range(&base, &length, segment->address);
     ms_context_scope_end(&visit);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     return status == CUDA_SUCCESS && base == segment->address && length >= segment->bytes;
 }
 
@@ -135,7 +135,7 @@ static bool vendor_free(struct ms_heap *heap, const struct ms_segment *segment)
     if (status == CUDA_ERROR_NOT_READY)
         return false;
     atomic_fetch_add_explicit(&heap->vendor_frees, 1, memory_order_relaxed);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     return true;
 }
 
@@ -267,7 +267,7 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint
     segment->base = given.base;
     segment->base_bytes = given.base_bytes;
     ms_segment_place(segment, heap, given.address, bytes);
-    ms_segment_judge(heap, *status_p);
+    ms_segment_check_status(heap, *status_p);
     if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);

@@ -25,7 +25,7 @@ bool ms_fence_pending(struct ms_heap *heap)
 int ms_fence_poll_locked(struct ms_heap *heap)
 {
     int status = ms_fence_timeline_poll(&heap->fence.time);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     ms_pending_retired(heap, ms_fence_timeline_reached(&heap->fence.time));
     return status;
 }
@@ -33,7 +33,7 @@ int ms_fence_poll_locked(struct ms_heap *heap)
 int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto)
 {
     int status = ms_fence_timeline_mark(&heap->fence.time, stream, upto);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     if (status == CUDA_SUCCESS)
         atomic_fetch_add_explicit(&heap->fences, 1, memory_order_relaxed);
     return status;

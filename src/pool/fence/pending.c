@@ -107,7 +107,7 @@ static bool should_close(struct ms_heap *heap, uint64_t gathered)
     return false;
 }
 
-bool ms_pending_look(struct ms_heap *heap)
+bool ms_pending_poll(struct ms_heap *heap)
 {
     struct ms_pending *pending = &heap->pending_sums;
     uint64_t gathered = ms_pending_gathered(pending);
@@ -255,7 +255,7 @@ static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
     return over;
 }
 
-bool ms_pool_wait_look(const struct ms_pool_wait *wait)
+bool ms_pool_wait_poll(const struct ms_pool_wait *wait)
 {
     struct ms_heap *heap = wait->own_heap;
     if (wait->own_generation != ms_heap_generation() || !pending_visit(heap, wait->own_life))

@@ -44,7 +44,7 @@ bool ms_pending_count(struct ms_heap *heap, uint64_t granted, uint64_t bytes);
 /** Closes the epoch where a quarter of the bound has gathered, or where memory is short, so that work which
  * is issued later does not hold it. Whether there is more than the bound allows, as far as that is known
  * without asking the vendor. No lock of ours held. */
-bool ms_pending_look(struct ms_heap *heap);
+bool ms_pending_poll(struct ms_heap *heap);
 /** The bytes that were freed and no event covers, and the bytes that are pending at all: not less than there
  * is, but for what thread caches have not weighed. */
 static inline uint64_t ms_pending_gathered(const struct ms_pending *pending)

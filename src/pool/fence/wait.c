@@ -158,6 +158,6 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
     }
     if (status == CUDA_ERROR_NOT_READY)
         status = CUDA_SUCCESS;
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
     return status;
 }

@@ -299,7 +299,7 @@ bool ms_map_fill(struct ms_heap *heap, struct ms_growth *growth, int *status_p)
     }
     ms_context_scope_end(&visit);
     ms_heap_took(heap, begin_ns);
-    ms_segment_judge(heap, *status_p);
+    ms_segment_check_status(heap, *status_p);
     return *status_p == CUDA_SUCCESS;
 }
 
@@ -313,7 +313,7 @@ void ms_map_empty(struct ms_heap *heap, struct ms_growth *growth)
     ms_context_scope_end(&visit);
     growth->lost = growth->emptied;
     ms_device_refund(heap->device, growth->lost * heap->backing->page_bytes);
-    ms_segment_judge(heap, status);
+    ms_segment_check_status(heap, status);
 }
 
 static void bury_pages(struct ms_heap *heap, uint64_t from, uint64_t to)

@@ -102,8 +102,8 @@ struct ms_pool_source {
 };
 /** NULL: nobody (any more). Stays the caller's and must live on. */
 void ms_ledger_set_pool_source(const struct ms_pool_source *source);
-void ms_ledger_tell_pool(int device, const struct ms_pool_figures *record);
-void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_figures *record);
-void ms_ledger_tell_piece(const struct ms_piece_record *piece);
+void ms_snapshot_put_pool(int device, const struct ms_pool_figures *record);
+void ms_snapshot_put_stream_arena(uint32_t i, const struct ms_stream_figures *record);
+void ms_snapshot_put_piece(const struct ms_piece_record *piece);
 
 #endif

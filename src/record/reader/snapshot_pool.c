@@ -32,12 +32,12 @@ void ms_snapshot_pool_go(void)
     atomic_load_explicit(&source, memory_order_acquire)->go();
 }
 
-void ms_ledger_tell_pool(int device, const struct ms_pool_figures *record)
+void ms_snapshot_put_pool(int device, const struct ms_pool_figures *record)
 {
     ms_pools_put(device, record, listener->now_ns);
 }
 
-void ms_ledger_tell_stream_arena(uint32_t i, const struct ms_stream_figures *record)
+void ms_snapshot_put_stream_arena(uint32_t i, const struct ms_stream_figures *record)
 {
     ms_stream_arenas_put(i, record, listener->now_ns);
 }
@@ -111,7 +111,7 @@ static void put_piece(const struct ms_piece_record *piece)
     }
 }
 
-void ms_ledger_tell_piece(const struct ms_piece_record *piece)
+void ms_snapshot_put_piece(const struct ms_piece_record *piece)
 {
     if (is_counting)
         count_piece(piece);
