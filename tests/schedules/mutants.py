@@ -118,6 +118,7 @@ MUTANTS = (
      "                                                             memory_order_acquire, memory_order_relaxed)))",
      "    if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
      "                                                             memory_order_relaxed, memory_order_relaxed)))", "lock", "weak"),
+    ("pins-read-late", "src/pool/api/pins.c", "    ms_unlock(&lock);\n    return held;", "    ms_unlock(&lock);\n    return held && slot->extent->slot_bytes;", "pins", "weak"),
     ("lock-wait-relaxed", "src/base/lock.c", "&expected, HELD, memory_order_acquire,", "&expected, HELD, memory_order_relaxed,", "lock", "weak"),
     ("bias-leave-relaxed", BIAS_H, "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_release);\n    else\n        ms_bias_unlock_slowly(bias);",
      "        atomic_store_explicit(&me->inside[kind], NULL, memory_order_relaxed);\n    else\n        ms_bias_unlock_slowly(bias);", "bias", "weak"),
@@ -136,6 +137,7 @@ MUTANTS = (
 # Schedules that showed a mistake once: (program, rule, seed, the mistake). The test makes them of the sources as they are, and
 # `scripts/schedules --mutants` with the mistake put in, where each must fail; and so with the seeds of the tables of mutants.md.
 KEPT = (
+    ("pins", "weak", "1949", "pins-read-late"),
     ("forked-ledger", "pct", "1553", "fork-finds-lane-2e90f2f"),
     ("small-forked-listing", "random", "67", "fork-finds-loader-d703164"),
     ("row-again", "pct", "1010", "another-context-dies"),

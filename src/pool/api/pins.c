@@ -104,6 +104,8 @@ bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address)
     ms_lock(&lock);
     struct pin *pin = pins_find(address);
     if (pin && pin->count) {
+        /* Whoever takes the last pin away gives it to others, as soon as the lock is let go. */
+        atomic_fetch_add_explicit(&heap->pinned_bytes, slot->extent->slot_bytes, memory_order_relaxed);
         pin->freed = slot;
         held = true;
     } else if (pin) {
@@ -111,8 +113,6 @@ bool ms_pins_hold(struct ms_heap *heap, struct ms_slot *slot, uint64_t address)
         pins_drop(pin);
     }
     ms_unlock(&lock);
-    if (held)
-        atomic_fetch_add_explicit(&heap->pinned_bytes, slot->extent->slot_bytes, memory_order_relaxed);
     return held;
 }
 
