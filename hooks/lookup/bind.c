@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
 #include "base/arena.h"
 #include "base/objects/elf.h"
 #include "base/thread/guard.h"
@@ -59,12 +60,6 @@ void ms_libraries_note_startup(void)
     startup_objects = count;
 }
 
-static const char *bind_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void ms_bind_note_global(const char *file)
 {
     struct ms_hook_scope scope;
@@ -75,7 +70,7 @@ void ms_bind_note_global(const char *file)
         return;
     ms_hook_scope_enter(&scope);
     new.path = ms_hash_text(file);
-    new.base = ms_hash_text(bind_base_name(file));
+    new.base = ms_hash_text(ms_file_name(file));
     if (strchr(file, '/') && stat(file, &status) == 0) {
         new.device = status.st_dev;
         new.inode = status.st_ino;
@@ -194,7 +189,7 @@ static void match_globals(struct scope_search *search, const struct dl_phdr_info
         if (!same && g->inode)
             same = status.st_ino == g->inode && status.st_dev == g->device;
         else if (!same)
-            same = object->soname == g->base || ms_hash_text(bind_base_name(info->dlpi_name)) == g->base;
+            same = object->soname == g->base || ms_hash_text(ms_file_name(info->dlpi_name)) == g->base;
         if (same)
             search->global_roots[i] = (int)search->count;
     }
@@ -215,7 +210,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *arg)
     struct object *object = &search->objects[search->count];
     memset(object, 0, sizeof(*object));
     object->path = ms_hash_text(info->dlpi_name);
-    object->soname = ms_hash_text(elf.soname ? elf.soname : bind_base_name(info->dlpi_name));
+    object->soname = ms_hash_text(elf.soname ? elf.soname : ms_file_name(info->dlpi_name));
     object->at_startup = at_startup;
     object->library = candidate_of(search->candidates, info);
     for (unsigned i = 0; i < NEEDED_MAX && (needed = ms_elf_needed(&elf, i)); i++)

@@ -38,6 +38,5 @@ bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *
 /* memops.c: the blocks whose copies the program wants to be synchronous. */
 void ms_memops_set(uint64_t block_id, bool on);
 bool ms_memops_get(uint64_t block_id);
-void ms_memops_reset(void);
 
 #endif

@@ -10,8 +10,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+/** The part of a path behind its last slash. */
+static inline const char *ms_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
 
 /** The permissions of what memshim writes, by MEMSHIM_READERS: 0600, 0640 or 0644. The umask does not
  * count. */

@@ -105,18 +105,12 @@ static void objects_scan_describe(struct ms_object *row, const struct dl_phdr_in
     name_object(row, info->dlpi_name);
 }
 
-static const char *objects_scan_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 bool ms_object_is(const struct ms_object *a, const struct ms_object *b)
 {
     return a->start == b->start && a->end == b->end && a->bias == b->bias &&
            a->build_id_bytes == b->build_id_bytes &&
            memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 &&
-           strcmp(objects_scan_file_name(a->path), objects_scan_file_name(b->path)) == 0;
+           strcmp(ms_file_name(a->path), ms_file_name(b->path)) == 0;
 }
 
 static void begin_anew(void *arg)

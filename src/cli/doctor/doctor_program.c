@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "cli/run/child.h"
 #include "cli/cli.h"
 #include "cli/doctor/closure.h"
@@ -27,13 +28,6 @@ static MS_PRINTF(2, 3) void add_line(json_t *array, const char *format, ...)
         free(line);
     }
     va_end(args);
-}
-
-static const char *doctor_program_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 /* The loader ignores LD_PRELOAD where the new process has more rights than its user. */
@@ -118,7 +112,7 @@ static const char *role_of(const struct ms_elf_program *elf, const char *name, c
 static json_t *object_json(const struct ms_loaded *row, const char *user)
 {
     const char *seen,
-        *role = role_of(&row->elf, doctor_program_file_name(row->elf.soname ? row->elf.soname : row->name),
+        *role = role_of(&row->elf, ms_file_name(row->elf.soname ? row->elf.soname : row->name),
                         &seen);
     json_t *object;
 
@@ -138,7 +132,7 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
 static void check_simulated(const struct ms_elf_program *elf, json_t *obstacles)
 {
     if (elf->holds_runtime && !elf->is_simulated &&
-        strncmp(doctor_program_file_name(elf->path), "libcudart.so.", 13))
+        strncmp(ms_file_name(elf->path), "libcudart.so.", 13))
         add_line(
             obstacles,
             "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
@@ -158,7 +152,7 @@ static void read_objects(const char *path, bool sim, json_t *program)
     for (i = 0; i < closure.count; i++) {
         const struct ms_loaded *row = &closure.rows[i];
         json_t *object =
-            object_json(row, i ? doctor_program_file_name(closure.rows[row->parent].name) : NULL);
+            object_json(row, i ? ms_file_name(closure.rows[row->parent].name) : NULL);
 
         if (object)
             json_array_append_new(objects, object);
@@ -177,7 +171,7 @@ static char *script_program(const struct ms_elf_program *script)
 {
     char *found = NULL;
 
-    if (script->argument && !strcmp(doctor_program_file_name(script->interpreter), "env")) {
+    if (script->argument && !strcmp(ms_file_name(script->interpreter), "env")) {
         const char *name = script->argument + (!strncmp(script->argument, "-S ", 3) ? 3 : 0);
         char *word = strndup(name, strcspn(name, " \t"));
 
@@ -217,7 +211,7 @@ json_t *ms_doctor_program(const char *path, bool sim, bool deep)
             json_object_set_new(program, "file", json_string(current));
             json_object_set_new(program, "machine", json_string(ms_elf_machine_name(elf.machine)));
             json_object_set_new(program, "python",
-                                json_boolean(!strncmp(doctor_program_file_name(current), "python", 6)));
+                                json_boolean(!strncmp(ms_file_name(current), "python", 6)));
             if (deep)
                 read_objects(current, sim, program);
             else if (sim)

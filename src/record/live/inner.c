@@ -2,8 +2,6 @@
  *
  * Floor 2. Heaps are few and for ever: they are found by going through them, without a lock; the lock
  * (MS_RANK_TIMELINE) is for making one. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/compiler.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/owners_nccl.h"
@@ -25,13 +26,6 @@ static bool is_runtime(const char *owner)
             return true;
     }
     return false;
-}
-
-static const char *owners_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 bool ms_owners_is_library(const char *owner)
@@ -88,9 +82,9 @@ static char *owner_by_module(const struct ms_report *report, const json_t *frame
     if (name)
         return name;
     if (!strcmp(owner, "python_extension"))
-        return stem(owners_base_name(path));
+        return stem(ms_file_name(path));
     return !strcmp(owner, "program") || ms_fold_is_own(report, frame) ? strdup("program")
-                                                                      : stem(owners_base_name(path));
+                                                                      : stem(ms_file_name(path));
 }
 
 static char *owner_by_frame(const struct ms_report *report, const json_t *frame)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/compiler.h"
 #include "report/symbols/cxx.h"
 #include "report/read/layer.h"
@@ -40,13 +41,6 @@ struct pass {
     unsigned char *known;
 };
 
-static const char *view_base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* True if a function is a rule's: by its own name, not by what it is given or made for. */
 static bool is_rules(const char *function, const struct rule *rule)
 {
@@ -66,7 +60,7 @@ static unsigned char view_classify(const struct pass *pass, const json_t *frame)
     const json_t *module = json_is_integer(json_object_get(frame, "module"))
                                ? ms_report_module(pass->report, ms_report_int(frame, "module"))
                                : NULL;
-    const char *file = view_base_name(ms_report_text(module, "path"));
+    const char *file = ms_file_name(ms_report_text(module, "path"));
     const char *function = ms_report_text(frame, "function"), *kind = ms_report_text(frame, "kind");
 
     if (!strcmp(kind, "python") || !strcmp(ms_report_text(module, "owner"), "python"))

@@ -3,8 +3,6 @@
  *
  * Floor 4. Nothing is written where no allocator of the program's reported anything. The lists have the
  * members of those of the outer layer, so that whoever reads a report may take them in their place. */
-#include "config.h"
-
 #include <string.h>
 
 #include "report/write/json.h"

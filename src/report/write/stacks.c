@@ -7,6 +7,7 @@
 
 #include "base/objects/objects.h"
 #include "report/write/stacks.h"
+#include "base/files.h"
 #include "unwind/frame.h"
 #include "unwind/python/python.h"
 
@@ -84,12 +85,6 @@ static uint32_t frame_number(struct ms_report_stacks *stacks, struct frame_index
     return stacks->frame_count - 1;
 }
 
-static const char *stacks_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The part of a frame that stays the same from run to run. Code in no module moves freely: only its presence
  * counts. */
 static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64_t rel_pc)
@@ -99,7 +94,7 @@ static uint64_t hash_frame(uint64_t hash, const struct ms_object *object, uint64
     if (object->build_id_bytes)
         hash = ms_report_hash(hash, object->build_id, object->build_id_bytes);
     else
-        hash = ms_report_hash(hash, stacks_file_name(object->path), strlen(stacks_file_name(object->path)));
+        hash = ms_report_hash(hash, ms_file_name(object->path), strlen(ms_file_name(object->path)));
     return ms_report_hash(hash, &rel_pc, sizeof rel_pc);
 }
 
