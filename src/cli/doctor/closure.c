@@ -181,7 +181,7 @@ static char *resolve(const struct ms_closure *closure, size_t user, const char *
     return found ? found : ms_closure_find(name);
 }
 
-static bool is_known(const struct ms_closure *closure, const char *name)
+static bool closure_has(const struct ms_closure *closure, const char *name)
 {
     size_t i;
 
@@ -220,7 +220,7 @@ void ms_closure_read(const char *path, struct ms_closure *closure_p)
             const char *name = closure_p->rows[user].elf.needed[i];
             char *found;
 
-            if (is_known(closure_p, name))
+            if (closure_has(closure_p, name))
                 continue;
             found = resolve(closure_p, user, name);
             closure_add(closure_p, user, name, found);
