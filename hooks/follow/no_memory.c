@@ -9,6 +9,9 @@
 #include "hooks/lookup/resolve.h"
 #include "hooks/serve/serve.h"
 
+_Static_assert((int)MS_ASKED_IMPORTED == (int)MS_ASKED_DEVICE + (int)MS_KIND_IMPORTED,
+               "oom.def has each kind");
+
 static enum ms_asked asked_by_class(unsigned class, const struct ms_args *args)
 {
     switch (class) {
