@@ -2,7 +2,7 @@
 #include "vendor/abi/nvml.h"
 #include "tests/sim/record.h"
 
-/* clang-format off: it lays out so long a macro anew each time */
+/* clang-format off */
 #define ATTRIBUTES(A)                                                                                        \
     A(ASYNC_ENGINE_COUNT)                                                                                    \
     A(UNIFIED_ADDRESSING)                                                                                    \
