@@ -3,6 +3,7 @@
  * Floor 3. No lock, no allocation. */
 #include "hooks/observe/inner.h"
 
+#include "base/at_fork.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
@@ -42,6 +43,27 @@ static enum ms_maker maker_of_cuda(void)
     return (enum ms_maker)(maker - 1);
 }
 
+/* The heap of each device, that of none first, 0 until it is known: PyTorch reports each of its blocks. */
+static _Atomic uint32_t pytorch_heaps[MS_DEVICES_MAX + 1];
+
+static uint32_t pytorch_heap(int device, enum ms_row row)
+{
+    _Atomic uint32_t *known = &pytorch_heaps[device + 1];
+    uint32_t heap = atomic_load_explicit(known, memory_order_relaxed);
+    if (MS_UNLIKELY(!heap)) {
+        heap = ms_heap_open("PyTorch", device, (uint16_t)row);
+        atomic_store_explicit(known, heap, memory_order_relaxed);
+    }
+    return heap;
+}
+
+static void heaps_forget(void)
+{
+    for (unsigned i = 0; i < MS_ARRAY_LEN(pytorch_heaps); i++)
+        atomic_store_explicit(&pytorch_heaps[i], 0, memory_order_relaxed);
+}
+MS_AT_FORK(MS_FORK_HOOKS, heaps_forget);
+
 /* False for host memory, and what is no memory at all. */
 static bool pytorch_device(struct c10_device device, int *number_p)
 {
@@ -72,7 +94,7 @@ void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, co
     if (!report->address || !report->bytes || !pytorch_device(report->device, &device) ||
         !inner_enter(&scope))
         return;
-    uint32_t heap = ms_heap_open("PyTorch", device, row);
+    uint32_t heap = pytorch_heap(device, row);
     if (report->has_reserved)
         ms_heap_reserved(heap, report->reserved);
     if (report->bytes > 0)

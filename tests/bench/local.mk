@@ -22,6 +22,6 @@ tests_bench_hip_LDADD = libamdhip64.so.6 -ldl
 tests_bench_together_LDADD = libcudart.so.13 -ldl
 tests_bench_uses_LDADD = libcudart.so.13
 tests_bench_flow_LDADD = libcudart.so.13 -lpthread
-EXTRA_DIST += tests/bench/together.py tests/bench/uses.py tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
+EXTRA_DIST += tests/bench/together.py tests/bench/tensors.py tests/bench/uses.py tests/bench/vendors.py tests/bench/schedules.py tests/bench/stacks.py tests/bench/python_stacks.py
 
 tests_bench_nccl_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1 -ldl

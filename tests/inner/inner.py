@@ -119,7 +119,57 @@ def check_pools():
     fact(natively.returncode == 0 and natively.stdout == "0\n", "without memshim the functions are not there, and nothing happens", [natively.stdout, natively.stderr])
 
 
-plan(21)
+def findings(path):
+    done = subprocess.run([MEMSHIM, "findings", "--json", path], env=native_environment(), text=True, capture_output=True, check=False)
+    return json.loads(done.stdout)["findings"]
+
+
+def screen(verb, path, *words):
+    done = subprocess.run([MEMSHIM, verb, *words, path], env=native_environment(), text=True, capture_output=True, check=False)
+    return done.stdout + done.stderr
+
+
+def check_growth():
+    """Steps that keep one piece more each are found, with the line; those that keep none are not."""
+    done, path = play("grow")
+    found = [row for row in findings(path) if row["rule"] == "growth"]
+    fact(done.returncode == 0 and len(found) == 1 and "inner_site" in found[0] and "site" not in found[0] and "20 phases \"train step\"" in found[0]["message"]
+         and found[0]["bytes"] == 20 * 98 * 512, "a step that leaves a tensor more each time is a finding", [found])
+    validated = subprocess.run([MEMSHIM, "validate", path], env=native_environment(), text=True, capture_output=True, check=False)
+    fact(validated.returncode == 0, "and the report is sound", [validated.stdout, validated.stderr])
+    done, path = play("steady")
+    fact(done.returncode == 0 and not findings(path), "one that leaves none is none", [findings(path)])
+
+
+def check_layers():
+    """Screens show tensors where there are any, and blocks where they are asked for, or nothing else is there."""
+    done, path = play("torch", "2")
+    live, _, peak, reserved = done.stdout.split()[:4]
+    tensors, blocks, summary = screen("peak", path), screen("peak", path, "--layer", "blocks"), screen("summary", path)
+    fact(tensors.startswith("shows the tensors that PyTorch gave; --layer blocks ") and "cudaMalloc" not in tensors and "forward" in tensors,
+         "peak shows tensors", [tensors])
+    fact("cudaMalloc" in blocks and "tensors" not in blocks, "and blocks", [blocks])
+    fact(" allocated by tensors, " in summary and " reserved by PyTorch, of " in summary and " cached by PyTorch at the end" in summary and "\nBlocks " in summary,
+         "summary begins with the tensors", [summary])
+    data = json.loads(screen("owners", path, "--json"))
+    cached = [row for row in data["owners"] if row["owner"] == "cached by PyTorch"]
+    fact([row["live_bytes"] for row in cached] == [int(reserved) - int(live)], "owners have what is cached", [data["owners"]])
+    refused = screen("peak", path, "--layer", "segments")
+    fact(refused == "memshim peak: --layer 'segments' is not allowed: tensors or blocks\n", "another layer is refused", [refused])
+    plain = os.path.join(TMP, "plain.json")
+    report = read(path)
+    with open(plain, "w", encoding="utf-8") as file:
+        json.dump({name: value for name, value in report.items() if not name.startswith("inner_") and name != "heaps"}, file)
+    fact("cudaMalloc" in screen("peak", plain), "without tensors the blocks are shown", [screen("peak", plain)])
+    told = screen("peak", plain, "--layer", "tensors")
+    fact("nothing reported tensors, so these are the blocks" in told and "cudaMalloc" in told, "and it says so where tensors were asked for", [told])
+    for verb in ("tree", "flamegraph", "timeline", "phases", "leaks", "frag"):
+        fact("--layer blocks" in screen(verb, path) or verb == "timeline", "%s shows tensors" % verb, [screen(verb, path)])
+    exported = subprocess.run([MEMSHIM, "export", "--format", "folded", path], env=native_environment(), text=True, capture_output=True, check=False).stdout
+    fact(sum(int(line.rsplit(" ", 1)[1]) for line in exported.splitlines()) == int(peak), "folded stacks are those of the tensors at their peak", [exported[:300]])
+
+
+plan(38)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -127,3 +177,5 @@ check_threads()
 check_killed()
 check_off()
 check_pools()
+check_growth()
+check_layers()

@@ -5,13 +5,19 @@
  *                 reported reached PyTorch's own function
  * threads         the same with four threads
  * kill            the same, and ends itself by SIGKILL in the middle of a step
+ * grow            steps that are phases, each of which keeps one piece more; freed in the end
+ * steady          the same, and none is kept
+ * cost FRAMES     prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with so many
+ *                 frames more on the stack
  * pools           two pools of one name and another, by include/memshim.h */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "c10.h"
@@ -30,6 +36,13 @@ static struct {
     void (*seen)(uint64_t *, uint64_t *);
 } torch;
 static int release;
+
+static double clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
 
 static void open_torch(void)
 {
@@ -110,6 +123,59 @@ static void with_threads(void)
     say(kept);
 }
 
+/* As a training loop: some pieces for a step, and one that is kept. */
+__attribute__((noinline)) static void *keep_loss(size_t bytes)
+{
+    void *piece = torch.take(release, bytes);
+    __asm__ volatile("" : "+r"(piece));
+    return piece;
+}
+
+static void train(bool grows)
+{
+    void *kept[20] = {NULL};
+    for (unsigned i = 0; i < 20; i++) {
+        MEMSHIM_PHASE_PUSH("train step");
+        void *first = forward(300000), *second = forward(70000);
+        kept[i] = keep_loss(50000);
+        torch.give(release, second);
+        torch.give(release, first);
+        if (!grows)
+            torch.give(release, kept[i]);
+        MEMSHIM_PHASE_POP();
+    }
+    for (unsigned i = 0; grows && i < 20; i++)
+        torch.give(release, kept[i]);
+    say(0);
+}
+
+/* The allocator's own work is a part of it: the same with memshim and without. */
+__attribute__((noinline)) static double pairs(unsigned frames)
+{
+    enum { PAIRS = 20000 };
+    double taken;
+    if (frames) {
+        taken = pairs(frames - 1);
+        __asm__ volatile("" ::: "memory");
+        return taken;
+    }
+    double begun = clock_ns();
+    for (unsigned i = 0; i < PAIRS; i++)
+        torch.give(release, forward(512));
+    return (clock_ns() - begun) / PAIRS;
+}
+
+static void cost(unsigned frames)
+{
+    enum { ROUNDS = 20 };
+    double least = pairs(frames);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        double taken = pairs(frames);
+        least = taken < least ? taken : least;
+    }
+    printf("%.1f\n", least);
+}
+
 static void pools(void)
 {
     char *first, *second;
@@ -132,7 +198,7 @@ static void pools(void)
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
-    release = argc > 2 ? atoi(argv[2]) : 2;
+    release = argc > 2 && strcmp(way, "cost") ? atoi(argv[2]) : 2;
     if (strcmp(way, "pools") == 0) {
         pools();
         return 0;
@@ -142,6 +208,10 @@ int main(int argc, char **argv)
         say((unsigned long)step((void *)7));
     else if (strcmp(way, "threads") == 0)
         with_threads();
+    else if (strcmp(way, "cost") == 0)
+        cost(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+    else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
+        train(strcmp(way, "grow") == 0);
     else if (strcmp(way, "kill") == 0) {
         say((unsigned long)step((void *)7));
         forward(12345);

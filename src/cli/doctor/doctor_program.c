@@ -112,8 +112,7 @@ static const char *role_of(const struct ms_elf_program *elf, const char *name, c
 static json_t *object_json(const struct ms_loaded *row, const char *user)
 {
     const char *seen,
-        *role = role_of(&row->elf, ms_file_name(row->elf.soname ? row->elf.soname : row->name),
-                        &seen);
+        *role = role_of(&row->elf, ms_file_name(row->elf.soname ? row->elf.soname : row->name), &seen);
     json_t *object;
 
     if (row->found && !role)
@@ -131,8 +130,7 @@ static json_t *object_json(const struct ms_loaded *row, const char *user)
 
 static void check_simulated(const struct ms_elf_program *elf, json_t *obstacles)
 {
-    if (elf->holds_runtime && !elf->is_simulated &&
-        strncmp(ms_file_name(elf->path), "libcudart.so.", 13))
+    if (elf->holds_runtime && !elf->is_simulated && strncmp(ms_file_name(elf->path), "libcudart.so.", 13))
         add_line(
             obstacles,
             "%s holds a copy of the vendor's CUDA runtime, which needs private tables of the real driver: "
@@ -151,8 +149,7 @@ static void read_objects(const char *path, bool sim, json_t *program)
     ms_closure_read(path, &closure);
     for (i = 0; i < closure.count; i++) {
         const struct ms_loaded *row = &closure.rows[i];
-        json_t *object =
-            object_json(row, i ? ms_file_name(closure.rows[row->parent].name) : NULL);
+        json_t *object = object_json(row, i ? ms_file_name(closure.rows[row->parent].name) : NULL);
 
         if (object)
             json_array_append_new(objects, object);

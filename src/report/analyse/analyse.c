@@ -4,6 +4,7 @@
 #include "report/analyse/analyse.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "report/analyse/callers.h"
 #include "report/analyse/contexts_others.h"
@@ -11,6 +12,31 @@
 #include "report/analyse/leak_class.h"
 #include "report/analyse/owners.h"
 #include "report/analyse/view.h"
+#include "report/read/layer.h"
+
+/* Tensors that grow are found by the same rule as blocks, in their own layer: a finding's site is a place in
+ * inner_sites[] then. */
+static void add_growing_tensors(struct ms_report *report)
+{
+    struct ms_report inner;
+    json_t *row;
+    size_t i;
+
+    if (!ms_report_open_inner(report, &inner))
+        return;
+    ms_report_annotate(&inner, NULL);
+    json_array_foreach (ms_report_array(inner.root, "findings"), i, row) {
+        json_t *copy = strcmp(ms_report_text(row, "rule"), "growth") ? NULL : json_copy(row);
+
+        if (!copy)
+            continue;
+        if (json_object_get(copy, "site"))
+            json_object_set(copy, "inner_site", json_object_get(copy, "site"));
+        json_object_del(copy, "site");
+        ms_findings_put(report, copy);
+    }
+    ms_report_close(&inner);
+}
 
 void ms_report_annotate(struct ms_report *report, const json_t *least)
 {
@@ -24,4 +50,6 @@ void ms_report_annotate(struct ms_report *report, const json_t *least)
     ms_callers_annotate(report);
     ms_leak_classes_annotate(report);
     ms_findings_annotate(report);
+    if (ms_report_has_inner(report) && !ms_report_is_inner(report))
+        add_growing_tensors(report);
 }

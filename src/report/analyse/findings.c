@@ -311,3 +311,14 @@ void ms_findings_annotate(struct ms_report *report)
     ms_findings_look(&finder);
     json_object_set_new(report->root, "findings", ranked(without_explained(report, finder.rows), &finder));
 }
+
+void ms_findings_put(struct ms_report *report, json_t *row)
+{
+    json_t *rows = ms_report_array(report->root, "findings");
+    json_t *other;
+    size_t at = 0;
+
+    while ((other = json_array_get(rows, at)) && findings_compare(&other, &row) <= 0)
+        at++;
+    json_array_insert_new(rows, at, row);
+}

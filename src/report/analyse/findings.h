@@ -13,6 +13,9 @@
  * rules, errors first, then by bytes. May be done again. */
 void ms_findings_annotate(struct ms_report *report);
 
+/** One more of a report that has its findings, at its place among them. Takes `row`. */
+void ms_findings_put(struct ms_report *report, json_t *row);
+
 /** The deed of the call that a finding has an `api` of: "freed", "used", "asked for", "registered" or
  * "called". */
 const char *ms_finding_deed(const json_t *row);
