@@ -10,7 +10,7 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/symbols/pylines.c src/report/symbols/pyframes.h src/report/symbols/pyframes.c \
 	src/report/analyse/fold.h src/report/analyse/fold.c src/report/analyse/fold.def \
 	src/report/symbols/cxx.h src/report/symbols/cxx.c src/report/analyse/view.h \
-	src/report/analyse/view.c src/report/analyse/frameworks.def src/report/analyse/owners.h \
+	src/report/analyse/categories.def src/report/analyse/categories.h src/report/analyse/categories.c src/report/analyse/view.c src/report/analyse/frameworks.def src/report/analyse/owners.h \
 	src/report/analyse/owners.c src/report/analyse/owners_nccl.h src/report/analyse/owners_nccl.c \
 	src/report/analyse/findings.def src/report/analyse/findings.h src/report/analyse/findings.c \
 	src/report/analyse/findings_rules.c src/report/analyse/findings_oom.c \

@@ -17,6 +17,7 @@
 #include "base/objects/objects.h"
 #include "base/options/options.h"
 #include "record/file/journal.h"
+#include "record/live/inner.h"
 #include "record/phases/phases.h"
 #include "record/reader/recover.h"
 #include "report/analyse/consistent.h"
@@ -257,6 +258,13 @@ static void record(void)
                                  .device = (int16_t)(i % 3),
                                  .kind = (uint8_t)(i % MS_KIND_COUNT),
                                  .space = MS_SPACE_ADDRESS};
+        if (block.kind == MS_KIND_INNER) {
+            block.context = ms_heap_open("a heap", block.device, 0);
+            block.device = (int16_t)ms_device_inner(block.device);
+            block.space = MS_SPACE_INNER;
+            block.outlives_context = true;
+            ms_heap_reserved((uint32_t)block.context, 1 << 21);
+        }
         if (i % 6 == 1)
             ms_phase_push(MS_PHASE_NVTX, ms_phase_text("domain"), ms_phase_text(i % 4 ? "step" : "layer"));
         if (i % 10 == 0)

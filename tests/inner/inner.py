@@ -169,7 +169,28 @@ def check_layers():
     fact(sum(int(line.rsplit(" ", 1)[1]) for line in exported.splitlines()) == int(peak), "folded stacks are those of the tensors at their peak", [exported[:300]])
 
 
-plan(38)
+def check_categories():
+    """Tensors are told by what they are for, as their frames say: of a report whose functions were given PyTorch's names."""
+    _, path = play("torch", "2")
+    named = os.path.join(TMP, "named.json")
+    subprocess.run([MEMSHIM, "symbolize", "-f", "-o", named, path], env=native_environment(), check=True, capture_output=True)
+    report = read(named)
+    for frame in report["frames"]:
+        if frame.get("function", "").startswith("forward"):
+            frame["function"] = "torch::autograd::Node::operator()(std::vector<at::Tensor>&&)"
+        elif frame.get("function", "").startswith("optimizer"):
+            frame.update(kind="python", file="/usr/lib/torch/optim/adam.py", line=179, function="Adam._init_group")
+    with open(named, "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    rows = {row["owner"]: row["live_bytes"] for row in json.loads(screen("owners", named, "--json"))["owners"]}
+    kept = {site["api"]: 0 for site in report["inner_sites"]}
+    fact(set(rows) == {"gradients", "optimizer state", "cached by PyTorch"} and sum(rows.values()) == report["heaps"][0]["reserved_bytes"] and set(kept) == {"PyTorch"},
+         "tensors are told by what they are for", [rows])
+    blocks = {row["owner"] for row in json.loads(screen("owners", named, "--json", "--layer", "blocks"))["owners"]}
+    fact(not blocks & {"gradients", "optimizer state"}, "and blocks by whose they are", [blocks])
+
+
+plan(40)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -179,3 +200,4 @@ check_off()
 check_pools()
 check_growth()
 check_layers()
+check_categories()

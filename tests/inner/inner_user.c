@@ -7,9 +7,8 @@
  * kill            the same, and ends itself by SIGKILL in the middle of a step
  * grow            steps that are phases, each of which keeps one piece more; freed in the end
  * steady          the same, and none is kept
- * cost FRAMES     prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with so many
- *                 frames more on the stack
- * pools           two pools of one name and another, by include/memshim.h */
+ * cost FRAMES     prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
+ * so many frames more on the stack pools           two pools of one name and another, by include/memshim.h */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -69,7 +68,7 @@ __attribute__((noinline)) static void *forward(size_t bytes)
 __attribute__((noinline)) static void *optimizer(size_t bytes)
 {
     void *piece = torch.take(release, bytes);
-    __asm__ volatile("" : "+r"(piece));
+    __asm__ volatile("# not the same as forward" : "+r"(piece));
     return piece;
 }
 

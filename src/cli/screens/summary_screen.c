@@ -100,7 +100,7 @@ static void print_line(FILE *out, const struct ms_report *report, const struct l
     ms_text_put(out, ms_cli_site_api(line->site));
     if (*owner && strcmp(owner, "program") && strcmp(owner, "unknown") &&
         strcmp(owner, ms_cli_site_api(line->site))) {
-        fputs(" by ", out);
+        fputs(ms_report_is_inner(report) ? ", " : " by ", out);
         ms_text_put(out, owner);
     }
     ms_text_put_own(out, report, ms_report_int(line->site, "stack"));
@@ -179,7 +179,8 @@ static void print_fullest(FILE *out, const struct ms_report *report, const json_
     ms_text_put(out, ms_report_text(device, "name"));
     fputc('\n', out);
     ms_summary_print_held(out, report, device);
-    print_sites(out, report, device, has_inner ? 0 : room(report, SITES_SHOWN));
+    if (!has_inner)
+        print_sites(out, report, device, room(report, SITES_SHOWN));
 }
 
 /* The bytes that lie free in segments with tensors: nobody else can have them. */

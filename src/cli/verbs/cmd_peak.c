@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/screens/multi_report.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
 
@@ -121,12 +122,13 @@ static json_t *peak_report_json(const char *path, const struct ms_report *report
     return object;
 }
 
-static void print_owner(FILE *out, const char *owner, const char *api)
+/* Of a tensor it is what it is for. */
+static void print_owner(FILE *out, const struct ms_report *report, const char *owner, const char *api)
 {
     if (!strcmp(owner, "program")) {
         fputs(", by the program", out);
     } else if (*owner && strcmp(owner, "unknown") && strcmp(owner, api)) {
-        fputs(", by ", out);
+        fputs(ms_report_is_inner(report) ? ", " : ", by ", out);
         ms_text_put(out, owner);
     }
 }
@@ -138,7 +140,7 @@ static void print_site(FILE *out, const struct ms_report *report, const json_t *
     fprintf(out, "\n  %s, %.1f%%, ", ms_text_size(bytes).text,
             whole > 0 ? 100.0 * (double)bytes / (double)whole : 0.0);
     ms_text_put(out, ms_cli_site_api(site));
-    print_owner(out, ms_report_text(site, "owner"), ms_cli_site_api(site));
+    print_owner(out, report, ms_report_text(site, "owner"), ms_cli_site_api(site));
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
     fputc('\n', out);
     ms_text_callers(out, report, ms_report_int(site, "stack"), "      ", STACK_SHOWN);

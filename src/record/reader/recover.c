@@ -237,9 +237,9 @@ static void count_in_site(struct ms_site *site, const struct ms_block *block)
 static bool recover_is_sound(const struct ms_block_row *block_row, const struct ms_block *block)
 {
     const struct ms_site *site = ms_site_at(block->site);
-    if (block->kind >= MS_KIND_COUNT || block_row->bytes > INT64_MAX / MANY ||
-        block_row->requested > INT64_MAX / MANY || block_row->born_ns > INT64_MAX ||
-        block_row->context > INT64_MAX)
+    if (block->kind >= MS_KIND_COUNT || (block->kind == MS_KIND_INNER && block->is_served) ||
+        block_row->bytes > INT64_MAX / MANY || block_row->requested > INT64_MAX / MANY ||
+        block_row->born_ns > INT64_MAX || block_row->context > INT64_MAX)
         return false;
     if (block->site == UINT32_MAX)
         return ms_sites_dropped() != 0;

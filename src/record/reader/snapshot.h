@@ -108,6 +108,17 @@ static inline uint32_t ms_snapshot_place(const struct ms_snapshot *snapshot, uin
     return number < snapshot->row_count ? snapshot->places[number] : UINT32_MAX;
 }
 
+/** The place of that site in its layer's own list; UINT32_MAX if it is none of that layer, as a damaged file
+ * may have it. */
+static inline uint32_t ms_snapshot_layer_place(const struct ms_snapshot *snapshot, enum ms_layer layer,
+                                               uint32_t number)
+{
+    uint32_t place = ms_snapshot_place(snapshot, number);
+    if (place >= snapshot->site_count || (place >= snapshot->outer_sites) != (layer == MS_LAYER_INNER))
+        return UINT32_MAX;
+    return place < snapshot->outer_sites ? place : place - snapshot->outer_sites;
+}
+
 /** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks of each layer. Waits at most about a
  * second for each kind of lock. */
 int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max);

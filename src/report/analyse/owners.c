@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/compiler.h"
+#include "report/analyse/categories.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/owners_nccl.h"
 #include "report/read/layer.h"
@@ -299,9 +300,13 @@ static void tell_sites(const struct pass *pass, json_t *told)
     const struct ms_site_row *sites = ms_report_sites(pass->report);
     size_t count = sites ? json_array_size(pass->report->sites) : 0;
     json_t *texts = json_object();
+    unsigned char *categories =
+        ms_report_is_inner(pass->report) ? ms_categories_open(pass->report) : NULL; /* of tensors alone */
 
     for (size_t i = 0; i < count; i++) {
+        const char *category = ms_category_of(pass->report, categories, sites[i].stack);
         const char *owner = !json_is_object(sites[i].json) ? NULL
+                            : category                     ? category
                             : ms_nccl_takes(&sites[i])     ? "NCCL"
                                                            : owner_of_stack(pass, sites[i].stack);
         struct owner_row *row;
@@ -316,6 +321,7 @@ static void tell_sites(const struct pass *pass, json_t *told)
     }
     for (size_t i = 0; i < rows.count; i++)
         json_array_append_new(told, owners_row_json(&rows.list[i]));
+    free(categories);
     json_decref(rows.index);
     json_decref(texts);
     free(rows.list);

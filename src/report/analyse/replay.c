@@ -70,7 +70,7 @@ static void replay_sort(struct event *events, uint64_t count)
 
 static uint32_t replay_place_of(const struct course *course, const struct ms_lifetime *life)
 {
-    return ms_snapshot_place(course->snapshot, life->site);
+    return ms_snapshot_layer_place(course->snapshot, MS_LAYER_OUTER, life->site);
 }
 
 static bool is_of_device(const struct ms_lifetime *life, int device)

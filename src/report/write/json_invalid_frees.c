@@ -149,7 +149,7 @@ static const struct {
 
 static json_t *finding(const struct ms_invalid_free_row *row, const struct ms_report_input *input)
 {
-    uint32_t place = ms_snapshot_place(input->snapshot, row->site);
+    uint32_t place = ms_snapshot_layer_place(input->snapshot, MS_LAYER_OUTER, row->site);
     const struct ms_site *site =
         place < input->snapshot->site_count ? &input->snapshot->sites[place].site : NULL;
     char message[400];

@@ -9,7 +9,7 @@
 
 static json_t *json_oom_site_json(const struct ms_report_input *input, uint32_t site, uint64_t bytes)
 {
-    uint32_t place = ms_snapshot_place(input->snapshot, site);
+    uint32_t place = ms_snapshot_layer_place(input->snapshot, MS_LAYER_OUTER, site);
     return place == UINT32_MAX
                ? NULL
                : json_pack("{s:I, s:I}", "site", (json_int_t)place, "bytes", (json_int_t)bytes);

@@ -65,9 +65,8 @@ static json_t *sites_json(const struct ms_phase_figures *figures, const struct m
 {
     json_t *sites = json_array();
     for (unsigned i = 0; i < figures->top_count; i++) {
-        uint32_t place = ms_snapshot_place(input->snapshot, figures->top_sites[i]);
-        if (place != UINT32_MAX && ms_device_is_inner(figures->device))
-            place -= input->snapshot->outer_sites;
+        uint32_t place =
+            ms_snapshot_layer_place(input->snapshot, ms_device_layer(figures->device), figures->top_sites[i]);
         if (place != UINT32_MAX)
             json_array_append_new(sites, json_pack("{s:I, s:I}", "site", (json_int_t)place, "bytes",
                                                    (json_int_t)figures->top_bytes[i]));
