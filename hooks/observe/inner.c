@@ -57,12 +57,12 @@ static uint32_t pytorch_heap(int device, enum ms_row row)
     return heap;
 }
 
-static void heaps_forget(void)
+static void pytorch_heaps_reset(void)
 {
     for (unsigned i = 0; i < MS_ARRAY_LEN(pytorch_heaps); i++)
         atomic_store_explicit(&pytorch_heaps[i], 0, memory_order_relaxed);
 }
-MS_AT_FORK(MS_FORK_HOOKS, heaps_forget);
+MS_AT_FORK(MS_FORK_HOOKS, pytorch_heaps_reset);
 
 /* False for host memory, and what is no memory at all. */
 static bool pytorch_device(struct c10_device device, int *number_p)
