@@ -98,6 +98,17 @@ def check_killed():
          "a killed process's ledger has its pieces", [done.stdout, device])
 
 
+def check_child():
+    """A child of fork has a record of its own: its pieces, and none of its parent's."""
+    place = os.path.join(TMP, "forked")
+    os.makedirs(place)
+    done, _ = play("fork", MEMSHIM_REPORT=os.path.join(place, "%p.json"))
+    found = sorted(((report["run"]["pid"], report["inner_devices"][0]["live_count"], report["heaps"][0]["live_bytes"], report["heaps"][0]["name"]) for report in
+                    (read(os.path.join(place, name)) for name in os.listdir(place))))
+    live, count = map(int, done.stdout.splitlines()[0].split()[:2])
+    fact([row[1:] for row in found] == [(count, live, "PyTorch"), (5, 5 * 512, "PyTorch")], "a child of fork has its own pieces alone", [found, done.stdout, done.stderr])
+
+
 def check_off():
     """Where memshim is off PyTorch's function is called all the same."""
     for mode in ("off", "track", "pool"):
@@ -190,12 +201,13 @@ def check_categories():
     fact(not blocks & {"gradients", "optimizer state"}, "and blocks by whose they are", [blocks])
 
 
-plan(40)
+plan(41)
 for release in range(3):
     check_release(release)
 check_segments()
 check_threads()
 check_killed()
+check_child()
 check_off()
 check_pools()
 check_growth()

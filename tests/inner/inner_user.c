@@ -5,6 +5,7 @@
  *                 reported reached PyTorch's own function
  * threads         the same with four threads
  * kill            the same, and ends itself by SIGKILL in the middle of a step
+ * fork            some pieces, and then a child of fork that takes five and keeps them
  * grow            steps that are phases, each of which keeps one piece more; freed in the end
  * steady          the same, and none is kept
  * cost FRAMES     prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,6 +124,16 @@ static void with_threads(void)
     say(kept);
 }
 
+static void with_child(void)
+{
+    say((unsigned long)step((void *)7));
+    pid_t child = fork();
+    for (unsigned i = 0; child == 0 && i < 5; i++)
+        forward(512);
+    if (child)
+        waitpid(child, NULL, 0);
+}
+
 /* As a training loop: some pieces for a step, and one that is kept. */
 __attribute__((noinline)) static void *keep_loss(size_t bytes)
 {
@@ -207,6 +219,8 @@ int main(int argc, char **argv)
         say((unsigned long)step((void *)7));
     else if (strcmp(way, "threads") == 0)
         with_threads();
+    else if (strcmp(way, "fork") == 0)
+        with_child();
     else if (strcmp(way, "cost") == 0)
         cost(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
