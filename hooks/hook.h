@@ -46,6 +46,13 @@ enum ms_class {
     MS_CLASS_COUNT
 };
 
+/** True of a call that allocates memory by itself. */
+static inline bool ms_class_allocates(enum ms_class class)
+{
+    return class == MS_CLASS_ALLOC || class == MS_CLASS_ALLOC_ASYNC || class == MS_CLASS_PITCH ||
+           class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_RECYCLED_CREATE;
+}
+
 enum ms_hook_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };
 
 /** The interfaces, see families.def. */

@@ -14,13 +14,9 @@ _Static_assert((int)MS_ASKED_IMPORTED == (int)MS_ASKED_DEVICE + (int)MS_KIND_IMP
 
 static enum ms_asked asked_by_class(unsigned class, const struct ms_args *args)
 {
-    switch (class) {
-    case MS_CLASS_ALLOC:
-    case MS_CLASS_ALLOC_ASYNC:
-    case MS_CLASS_PITCH:
-    case MS_CLASS_HANDLE_CREATE:
-    case MS_CLASS_RECYCLED_CREATE:
+    if (ms_class_allocates(class))
         return ms_asked_of_kind(args->kind);
+    switch (class) {
     case MS_CLASS_IMPORT:
     case MS_CLASS_IPC_OPEN:
         return MS_ASKED_IMPORTED;

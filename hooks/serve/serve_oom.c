@@ -145,14 +145,10 @@ static bool worth_waiting(const struct ms_gpu *gpu, int device, uint64_t bytes)
  * the host's does not. */
 static bool needs_room(unsigned class, const struct ms_args *args)
 {
-    switch (class) {
-    case MS_CLASS_ALLOC:
-    case MS_CLASS_ALLOC_ASYNC:
-    case MS_CLASS_PITCH:
-    case MS_CLASS_HANDLE_CREATE:
-    case MS_CLASS_RECYCLED_CREATE:
+    if (ms_class_allocates(class))
         return args->kind != MS_KIND_PINNED && args->kind != MS_KIND_REGISTERED &&
                args->kind != MS_KIND_IMPORTED;
+    switch (class) {
     case MS_CLASS_STATUS:
         return args->asked != MS_ASKED_ADDRESSES;
     default:

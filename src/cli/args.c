@@ -178,13 +178,14 @@ static int args_complain(const struct parser *parser, int value, char **argv)
 /* Returns 0, or -1 after an error line. */
 static int args_take_layer(const char *text)
 {
-    if (!strcmp(text, "blocks"))
-        ms_cli_layer = MS_CLI_BLOCKS;
-    else if (!strcmp(text, "tensors"))
-        ms_cli_layer = MS_CLI_TENSORS;
-    else
+    bool is_tensors = !strcmp(text, "tensors");
+
+    if (!is_tensors && strcmp(text, "blocks") != 0) {
         ms_cli_error("--layer '%s' is not allowed: tensors or blocks", text);
-    return strcmp(text, "blocks") && strcmp(text, "tensors") ? -1 : 0;
+        return -1;
+    }
+    ms_cli_layer = is_tensors ? MS_CLI_TENSORS : MS_CLI_BLOCKS;
+    return 0;
 }
 
 static bool args_has(const char *verb, int id)

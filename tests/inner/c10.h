@@ -19,7 +19,7 @@ void report_1_10(void *, int64_t, int64_t, int64_t,
 void report_2_0(void *, int64_t, size_t, size_t,
                 struct device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 
-/* What reached libc10.so: how often, and a sum over all that was said. */
+/* Reports that reached libc10.so: how many, and a sum over all that was said. */
 void c10_seen(uint64_t *calls_p, uint64_t *sum_p);
 
 /* libc10_cuda.so: pieces of segments of 2 MiB. `release` is one of the three, 0 to 2. */
@@ -32,7 +32,7 @@ struct caching {
     uint64_t allocated, reserved, peak, calls, sum;
 };
 void caching_told(struct caching *told_p);
-/* What a report adds to the sum. */
+/* The sum grows by this with each report. */
 static inline uint64_t report_sum(const void *at, int64_t size, struct device device)
 {
     return ((uint64_t)(uintptr_t)at ^ (uint64_t)size) * 31 + (uint64_t)device.type * 7 +

@@ -24,7 +24,7 @@ enum {
     BOOK_PLACES = 2 * BOOK_DEVICES
 };
 
-/* Where a block counts: its device's place, of the outer layer, and then of the inner one. */
+/* A block counts at the place of its device: those of the outer layer come first, then those of the inner. */
 static inline unsigned book_place(int device)
 {
     return (unsigned)ms_device_plain(device) + (ms_device_is_inner(device) ? BOOK_DEVICES : 0);

@@ -95,13 +95,8 @@ static void print_peak(const struct ms_report *report)
 /* "memshim: tensors: peak 21.40 GiB allocated, 23.10 GiB reserved by PyTorch", of the fullest device. */
 static void print_tensors(const struct ms_report *report)
 {
-    json_t *device, *fullest = NULL;
-    size_t i;
+    const json_t *fullest = ms_report_inner_fullest(report);
 
-    json_array_foreach (ms_report_array(report->root, "inner_devices"), i, device) {
-        if (!fullest || ms_report_int(device, "peak_live_bytes") > ms_report_int(fullest, "peak_live_bytes"))
-            fullest = device;
-    }
     if (!fullest)
         return;
     fprintf(stderr, "memshim: tensors: peak %s allocated, %s reserved by ",

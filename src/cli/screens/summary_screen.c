@@ -12,7 +12,7 @@
 #include "cli/load.h"
 #include "cli/screens/next.h"
 #include "cli/screens/summary.h"
-#include "report/analyse/analyse.h"
+#include "report/analyse/callers.h"
 #include "report/analyse/fold.h"
 #include "report/read/layer.h"
 #include "report/read/sites.h"
@@ -219,18 +219,12 @@ static void print_cached(FILE *out, const struct ms_report *inner)
  * lines that held them: what a framework's allocator reported, of the device that was fullest by that. */
 static void print_tensors(FILE *out, const struct ms_report *report)
 {
+    const json_t *fullest = ms_report_inner_fullest(report);
     struct ms_report inner;
-    json_t *devices, *device, *fullest = NULL;
-    size_t i;
 
     if (!ms_report_has_inner(report) || !ms_report_open_inner(report, &inner))
         return;
-    ms_report_annotate(&inner, NULL);
-    devices = ms_report_array(inner.root, "devices");
-    json_array_foreach (devices, i, device) {
-        if (!fullest || ms_report_int(device, "peak_live_bytes") > ms_report_int(fullest, "peak_live_bytes"))
-            fullest = device;
-    }
+    ms_callers_annotate(&inner); /* whose each row is stands in it since the report was loaded */
     if (fullest) {
         fprintf(out, "Peak  %s allocated by tensors, %s reserved by ",
                 ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text,

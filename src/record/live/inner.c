@@ -34,12 +34,12 @@ static uint32_t heap_make(const char *name, int device, uint16_t api)
         ms_table_drop(MS_TABLE_HEAPS);
         return 0;
     }
-    ms_table_publish(MS_TABLE_HEAPS, rows + 1);
     struct ms_heap_row *row = heap_at((uint32_t)rows + 1);
     row->device = (int16_t)device;
     row->api = api;
     snprintf(row->name, sizeof row->name, "%s", name);
     atomic_store_explicit(&row->state, 1, memory_order_release);
+    ms_table_publish(MS_TABLE_HEAPS, rows + 1);
     return (uint32_t)rows + 1;
 }
 

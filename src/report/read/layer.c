@@ -73,6 +73,18 @@ bool ms_report_open_inner(const struct ms_report *report, struct ms_report *inne
     return true;
 }
 
+const json_t *ms_report_inner_fullest(const struct ms_report *report)
+{
+    const json_t *device, *fullest = NULL;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "inner_devices"), i, device) {
+        if (!fullest || ms_report_int(device, "peak_live_bytes") > ms_report_int(fullest, "peak_live_bytes"))
+            fullest = device;
+    }
+    return fullest;
+}
+
 /* True if a row before has the same name. */
 static bool is_named(json_t *heaps, size_t before, const char *name)
 {

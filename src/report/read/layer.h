@@ -20,6 +20,8 @@ void ms_report_choose_inner(struct ms_report *report);
 /** A view of a report's inner layer, which has lists of its own and shares the rest: good as long as `report`
  * is not changed; the caller closes it. False without memory. */
 bool ms_report_open_inner(const struct ms_report *report, struct ms_report *inner_p);
+/** The row of inner_devices[] whose pieces had the most at their peak; NULL if there is none. */
+const json_t *ms_report_inner_fullest(const struct ms_report *report);
 /** Puts the names of the allocators of the inner layer, each once, on `out`: "PyTorch and weights". */
 void ms_report_put_heaps(FILE *out, const struct ms_report *report);
 

@@ -12,8 +12,8 @@ enum { PIECES_OF_SEGMENT_MAX = 10000 };
 static json_t *heap_json(const struct ms_heap_row *heap)
 {
     uint64_t reserved = atomic_load(&heap->reserved_bytes), peak = atomic_load(&heap->peak_reserved_bytes);
-    json_t *json = json_pack("{s:o, s:s, s:s}", "name", ms_out_string(heap->name), "api",
-                             ms_events_api_name(heap->api), "kind", "inner");
+    json_t *json =
+        json_pack("{s:o, s:s}", "name", ms_out_string(heap->name), "api", ms_events_api_name(heap->api));
     ms_json_set_device(json, heap->device);
     json_object_set_new(json, "live_bytes", json_integer((json_int_t)heap->live_bytes));
     json_object_set_new(json, "live_count", json_integer((json_int_t)heap->live_count));
