@@ -19,7 +19,8 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/analyse/leak_class.h src/report/analyse/leak_class.c \
 	src/report/analyse/contexts_others.h src/report/analyse/contexts_others.c \
 	src/report/analyse/analyse.h src/report/analyse/analyse.c src/report/analyse/consistent.h \
-	src/report/analyse/consistent.c
+	src/report/analyse/consistent.c src/report/analyse/consistent_inner.c src/report/analyse/inquiry.h \
+	src/report/analyse/inquiry.c
 CLI_SOURCES = src/cli/cli.h src/cli/verbs/cmds.def src/cli/nearest.h src/cli/nearest.c src/cli/args.c \
 	src/cli/output.c src/cli/load.h src/cli/load.c src/cli/reading.c src/cli/screens/multi_report.h \
 	src/cli/screens/multi_report.c src/cli/screens/leaks.h src/cli/screens/leaks.c \

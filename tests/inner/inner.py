@@ -8,28 +8,10 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, MEMSHIM, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
+from innerlib import USER, findings, play, read, screen  # noqa: E402
+from hooklib import MEMSHIM, TMP, fact, native_environment, plan  # noqa: E402
 
-DIRECTORY = os.path.join(BUILD, "tests", "inner")
-USER = os.path.join(DIRECTORY, "inner_user")
 SEGMENT = 2 << 20
-reports = 0
-
-
-def play(*words, **more):
-    """What the program said, and the path of its report."""
-    global reports
-    reports += 1
-    path = os.path.join(TMP, "%d.json" % reports)
-    environment = shim_environment(path, MEMSHIM_LOG="none", **more)
-    environment["LD_LIBRARY_PATH"] += ":" + DIRECTORY
-    return subprocess.run([USER, *words], env=environment, text=True, capture_output=True, timeout=200, check=False), path
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
 
 
 def holds(report, line, has_reserved=True):
@@ -129,16 +111,6 @@ def check_pools():
     fact((device["live_bytes"], device["peak_live_bytes"]) == (8000 + 4096 + 77, 16000 + (1 << 20)), "and what is of no pool counts, too", [device])
     natively = subprocess.run([USER, "pools"], env=native_environment(), text=True, capture_output=True, check=False)
     fact(natively.returncode == 0 and natively.stdout == "0\n", "without memshim the functions are not there, and nothing happens", [natively.stdout, natively.stderr])
-
-
-def findings(path):
-    done = subprocess.run([MEMSHIM, "findings", "--json", path], env=native_environment(), text=True, capture_output=True, check=False)
-    return json.loads(done.stdout)["findings"]
-
-
-def screen(verb, path, *words):
-    done = subprocess.run([MEMSHIM, verb, *words, path], env=native_environment(), text=True, capture_output=True, check=False)
-    return done.stdout + done.stderr
 
 
 def check_growth():

@@ -130,18 +130,21 @@ static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snap
     const struct ms_block *first = &inner->list[at];
     uint64_t begin = segment ? segment->key : first->key, end = stretch_end(inner, at, segment),
              place = begin;
+    uint64_t left_out = 0;
     json_t *pieces = json_array(), *json = json_object();
     for (; at < inner->count && inner->list[at].device == first->device && inner->list[at].key < end; at++) {
         const struct ms_block *block = &inner->list[at];
         if (block->key < place || block->bytes > end - block->key ||
-            json_array_size(pieces) >= PIECES_OF_SEGMENT_MAX)
+            json_array_size(pieces) >= PIECES_OF_SEGMENT_MAX) {
+            left_out++;
             continue;
+        }
         if (block->key > place)
             pieces_add(pieces, place - begin, block->key - place, NULL, 0);
         pieces_add(pieces, block->key - begin, block->bytes, block, snapshot->outer_sites);
         place = block->key + block->bytes;
     }
-    if (end > place)
+    if (end > place && json_array_size(pieces) < PIECES_OF_SEGMENT_MAX)
         pieces_add(pieces, place - begin, end - place, NULL, 0);
     ms_json_set_device(json, ms_device_plain(first->device));
     json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:s}", "address", ms_out_hex(begin), "bytes",
@@ -149,6 +152,8 @@ static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snap
                              "vendor", "blocks", pieces, "space", "address");
     json_object_update(json, rest);
     json_decref(rest);
+    if (left_out)
+        json_object_set_new(json, "blocks_left_out", json_integer((json_int_t)left_out));
     if (segment && segment->site != UINT32_MAX)
         json_object_set_new(json, "outer_site", json_integer(segment->site));
     ms_out_element(out, json);
