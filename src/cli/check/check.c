@@ -19,20 +19,22 @@ const char *const ms_check_kinds[MS_CHECK_KINDS] = {"process", "device", "owner"
 
 const struct ms_check_figure_info ms_check_figures[MS_CHECK_FIGURES] = {
     [MS_CHECK_PEAK] = {"peak", "peak", "More memory was allocated at once than is allowed.", MS_CHECK_DEVICE,
+                       OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE),
                        OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE), "5%", false},
     [MS_CHECK_LEAK] = {"leak", "leaked", "More memory was never freed than is allowed.", MS_CHECK_PROCESS,
                        OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_CLASS),
-                       "0%", false},
+                       0, "0%", false},
     [MS_CHECK_GROWTH] = {"growth", "growth", "Memory grew by more than is allowed.", MS_CHECK_PROCESS,
+                         OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE),
                          OF(MS_CHECK_PROCESS) | OF(MS_CHECK_DEVICE) | OF(MS_CHECK_OWNER) | OF(MS_CHECK_PHASE),
                          "0%", false},
     [MS_CHECK_FRAG] = {"frag", "fragmentation",
                        "More inactive memory lay between allocated blocks than is allowed.", MS_CHECK_DEVICE,
-                       OF(MS_CHECK_DEVICE), "5%", false},
+                       OF(MS_CHECK_DEVICE), 0, "5%", false},
     [MS_CHECK_RESERVED] = {"reserved", "reserved", "More memory was reserved than is allowed.",
-                           MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), "5%", false},
+                           MS_CHECK_DEVICE, OF(MS_CHECK_DEVICE), 0, "5%", false},
     [MS_CHECK_OOM] = {"oom", "out of memory", "There was no memory more often than is allowed.",
-                      MS_CHECK_PROCESS, OF(MS_CHECK_PROCESS), "0%", true},
+                      MS_CHECK_PROCESS, OF(MS_CHECK_PROCESS), 0, "0%", true},
 };
 
 struct ms_text_number ms_check_amount_text(enum ms_check_figure figure, json_int_t amount)
@@ -103,7 +105,10 @@ static int refuse_kind(enum ms_check_figure figure, const char *option, const ch
             used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s%s", used ? ", " : "",
                                      ms_check_kinds[of], of ? "[:NAME]" : "");
     if (figure == MS_CHECK_LEAK)
-        snprintf(allowed + used, sizeof(allowed) - used, ", growing, lost, held, interrupted, context");
+        used += (size_t)snprintf(allowed + used, sizeof(allowed) - used,
+                                 ", growing, lost, held, interrupted, context");
+    if (ms_check_figures[figure].tensors)
+        snprintf(allowed + used, sizeof(allowed) - used, ", tensors, or tensors: before these");
     ms_cli_error("%s '%s': before the = may stand %s", option, text, allowed);
     return -1;
 }
@@ -122,6 +127,29 @@ static int read_amount(enum ms_check_figure figure, const char *option, const ch
     return 0;
 }
 
+/* Reads what stands before the "="; false if that may not. */
+static bool read_scope(struct ms_check_limit *limit, const char *scope, size_t length)
+{
+    static const char word[] = "tensors";
+    const struct ms_check_figure_info *info = &ms_check_figures[limit->figure];
+    size_t before =
+        length >= sizeof(word) - 1 && !strncmp(scope, word, sizeof(word) - 1) ? sizeof(word) - 1 : 0;
+
+    if (read_class(scope, length, limit))
+        return true;
+    if (before && length == before) {
+        limit->tensors = true;
+        return info->tensors != 0;
+    }
+    limit->tensors = before && scope[before] == ':';
+    if (limit->tensors) {
+        scope += before + 1;
+        length -= before + 1;
+    }
+    limit->of = read_kind(scope, length, &limit->name);
+    return limit->of != MS_CHECK_KINDS && (limit->tensors ? info->tensors : info->kinds) & OF(limit->of);
+}
+
 int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figure, const char *option,
                         const char *text)
 {
@@ -129,9 +157,7 @@ int ms_check_take_limit(struct ms_check_rules *rules, enum ms_check_figure figur
     struct ms_check_limit limit = {.figure = figure, .of = ms_check_figures[figure].usual};
     struct ms_check_limit *grown;
 
-    if (equals && !read_class(text, (size_t)(equals - text), &limit))
-        limit.of = read_kind(text, (size_t)(equals - text), &limit.name);
-    if (limit.of == MS_CHECK_KINDS || !(ms_check_figures[figure].kinds & OF(limit.of))) {
+    if (equals && !read_scope(&limit, text, (size_t)(equals - text))) {
         free(limit.name);
         return refuse_kind(figure, option, text);
     }
@@ -213,6 +239,12 @@ int ms_check_all_met(const struct ms_check_rules *rules)
     for (size_t i = 0; i < rules->limit_count; i++) {
         const struct ms_check_limit *limit = &rules->limits[i];
 
+        if (limit->tensors && !limit->seen) {
+            ms_cli_error("%s: no report has tensors; frameworks that tell theirs are in docs/user/tensors.md",
+                         limit->text);
+            status = -1;
+            continue;
+        }
         if (limit->met || limit->of == MS_CHECK_PROCESS)
             continue;
         if (limit->of == MS_CHECK_PHASE) {
@@ -235,8 +267,8 @@ char *ms_check_title(const struct ms_check_result *result)
     char *text = NULL, *process = ms_check_process(result->report, measure);
 
     if (!process ||
-        asprintf(&text, "%s%s%s%s%s%s", title, whole ? "" : " of ", whole ? "" : ms_check_kinds[measure->of],
-                 whole ? "" : " ", measure->name, process) < 0)
+        asprintf(&text, "%s%s%s%s%s%s%s", title, measure->tensors ? " of tensors" : "", whole ? "" : " of ",
+                 whole ? "" : ms_check_kinds[measure->of], whole ? "" : " ", measure->name, process) < 0)
         text = NULL;
     free(process);
     return text;
@@ -269,9 +301,20 @@ static const json_t *job_site(const struct ms_check_result *result)
                : json_array_get(ms_report_array(job, "sites"), (size_t)result->measure.job_site);
 }
 
+const json_t *ms_check_site(const struct ms_check_result *result)
+{
+    const struct ms_check_measure *measure = &result->measure;
+
+    if (!measure->tensors)
+        return ms_report_site(result->report, measure->site);
+    return measure->site < 0
+               ? NULL
+               : json_array_get(ms_report_array(result->report->root, "inner_sites"), (size_t)measure->site);
+}
+
 char *ms_check_line(const struct ms_check_result *result)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site), *common = job_site(result);
+    const json_t *site = ms_check_site(result), *common = job_site(result);
     char *line = common ? strdup(ms_report_text(common, "at"))
                  : site ? ms_finding_line(result->report, site, "")
                         : NULL;
@@ -284,7 +327,7 @@ char *ms_check_line(const struct ms_check_result *result)
 
 const json_t *ms_check_place(const struct ms_check_result *result)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
+    const json_t *site = ms_check_site(result);
     bool inferred;
 
     return site ? ms_fold_own(result->report, ms_report_int(site, "stack"), &inferred) : job_site(result);

@@ -45,6 +45,7 @@ struct ms_check_figure_info {
     const char *text;  /* what is wrong if the limit is not kept, one sentence */
     enum ms_check_of usual;
     unsigned kinds;    /* 1 << of: what it is measured of */
+    unsigned tensors;  /* the same of tensors; 0: it is of blocks alone */
     const char *share; /* "5%": what a baseline lets it grow by if nothing is said */
     bool count;        /* a number of times, and no bytes */
 };
@@ -65,6 +66,7 @@ int ms_check_amount_read(const char *what, const char *text, struct ms_check_amo
 struct ms_check_measure {
     enum ms_check_figure figure;
     enum ms_check_of of;
+    bool tensors;     /* of the inner layer; its site is a place in inner_sites[] then */
     const char *name; /* of the device ("0", "hip 1"), owner or phase; "" of the process */
     json_int_t bytes;
     json_int_t whole; /* what a share is of; 0: nothing */
@@ -98,20 +100,23 @@ int ms_check_measure_job(const struct ms_report *report, struct ms_check_measure
 /** " of rank 37 on node0004", to be freed; "" of no process of a job. NULL without memory. */
 char *ms_check_process(const struct ms_report *report, const struct ms_check_measure *measure);
 
-/** A limit, as it was given: [KIND[:NAME]=]AMOUNT. */
+/** A limit, as it was given: [[tensors:]KIND[:NAME]=]AMOUNT, or tensors=AMOUNT. */
 struct ms_check_limit {
     enum ms_check_figure figure;
     enum ms_check_of of;
+    bool tensors;
     char *name; /* NULL: each of its kind */
     struct ms_check_amount amount;
     char *text; /* "--max-peak owner:NCCL=1G" */
     bool met;   /* something was measured that it is about */
+    bool seen;  /* something was measured of its layer */
 };
 
 /** A row of a baseline. */
 struct ms_check_base {
     enum ms_check_figure figure;
     enum ms_check_of of;
+    bool tensors;
     char *name;
     json_int_t bytes;
 };
@@ -170,6 +175,8 @@ char *ms_check_title(const struct ms_check_result *result);
 /** "f at file.c:12", the program's own line that holds most of it, to be freed; NULL for none. */
 char *ms_check_line(const struct ms_check_result *result);
 
+/** The call site that is blamed for a result; NULL for none. */
+const json_t *ms_check_site(const struct ms_check_result *result);
 /** The object that has the `file` and `line` of a result; NULL for none. */
 const json_t *ms_check_place(const struct ms_check_result *result);
 

@@ -35,6 +35,7 @@ static int check_baseline_take_row(const char *path, const json_t *json, struct 
     if (figure < 0 || of < 0 || !json_is_integer(json_object_get(json, "bytes")))
         return check_baseline_refuse(path, "a row lacks figure, of or bytes");
     *row = (struct ms_check_base){(enum ms_check_figure)figure, (enum ms_check_of)of,
+                                  !strcmp(ms_report_text(json, "layer"), "tensors"),
                                   strdup(ms_report_text(json, "name")), ms_report_int(json, "bytes")};
     if (!row->name)
         return -1;
@@ -86,6 +87,8 @@ int ms_check_baseline_read(const char *path, struct ms_check_rules *rules)
 /* The row of the same figure of the same thing gets the larger. */
 static int check_baseline_keep(struct ms_check_measures *kept, const struct ms_check_measure *row)
 {
+    struct ms_check_measure *added;
+
     for (size_t i = 0; i < kept->count; i++) {
         struct ms_check_measure *other = &kept->rows[i];
 
@@ -94,7 +97,10 @@ static int check_baseline_keep(struct ms_check_measures *kept, const struct ms_c
             return 0;
         }
     }
-    return ms_check_measure_add(kept, row->figure, row->of, row->name, row->bytes) ? 0 : -1;
+    added = ms_check_measure_add(kept, row->figure, row->of, row->name, row->bytes);
+    if (added)
+        added->tensors = row->tensors;
+    return added ? 0 : -1;
 }
 
 static int keep_all(const struct ms_report *reports, size_t count, struct ms_check_measures *kept)
@@ -122,8 +128,9 @@ static void put_baseline(FILE *out, const struct ms_check_rules *rules, const st
     for (size_t i = 0; i < kept->count; i++) {
         const struct ms_check_measure *row = &kept->rows[i];
 
-        fprintf(out, "%s{\"figure\": \"%s\", \"of\": \"%s\", \"name\": ", i ? ",\n  " : "\n  ",
-                ms_check_figures[row->figure].name, ms_check_kinds[row->of]);
+        fprintf(out, "%s{\"figure\": \"%s\", %s\"of\": \"%s\", \"name\": ", i ? ",\n  " : "\n  ",
+                ms_check_figures[row->figure].name, row->tensors ? "\"layer\": \"tensors\", " : "",
+                ms_check_kinds[row->of]);
         ms_json_put(out, row->name);
         fprintf(out, ", \"bytes\": %" JSON_INTEGER_FORMAT "}", row->bytes);
     }

@@ -31,7 +31,7 @@ static json_int_t bytes_of(const struct ms_check_amount *amount, json_int_t whol
 static bool is_about(const struct ms_check_limit *limit, const struct ms_check_measure *measure)
 {
     return limit->figure == measure->figure && limit->of == measure->of &&
-           (!limit->name || !strcmp(limit->name, measure->name));
+           limit->tensors == measure->tensors && (!limit->name || !strcmp(limit->name, measure->name));
 }
 
 static const struct ms_check_base *find_base(const struct ms_check_rules *rules,
@@ -39,7 +39,7 @@ static const struct ms_check_base *find_base(const struct ms_check_rules *rules,
 {
     for (size_t i = 0; i < rules->base_count; i++)
         if (rules->base[i].figure == measure->figure && rules->base[i].of == measure->of &&
-            !strcmp(rules->base[i].name, measure->name))
+            rules->base[i].tensors == measure->tensors && !strcmp(rules->base[i].name, measure->name))
             return &rules->base[i];
     return NULL;
 }
@@ -178,6 +178,7 @@ static int check_hold_hold(const struct holding *holding, const struct ms_check_
     const struct ms_check_base *base = holding->limit ? NULL : find_base(holding->rules, &rows[0]);
 
     if (holding->limit) {
+        holding->limit->seen = holding->limit->seen || rows[0].tensors;
         if (!is_about(holding->limit, &rows[0]))
             return 0;
         holding->limit->met = true;

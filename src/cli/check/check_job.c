@@ -32,6 +32,11 @@ static int refuse_left_out(const char *path, const struct ms_report *report,
     for (size_t i = 0; i < rules->limit_count; i++) {
         enum ms_check_of of = rules->limits[i].of;
 
+        if (rules->limits[i].tensors) {
+            ms_cli_error("%s: %s: a job report has no figures of tensors; check the reports that were merged",
+                         path, rules->limits[i].text);
+            return -1;
+        }
         if (of == MS_CHECK_CLASS) {
             ms_cli_error(
                 "%s: %s: a job report adds up all classes of leaks; check the reports that were merged", path,

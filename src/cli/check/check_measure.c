@@ -7,6 +7,8 @@
 #include "cli/check/check.h"
 #include "cli/array.h"
 #include "report/analyse/leak_class.h"
+#include "report/analyse/owners.h"
+#include "report/read/layer.h"
 
 struct ms_check_measure *ms_check_measure_add(struct ms_check_measures *measures, enum ms_check_figure figure,
                                               enum ms_check_of of, const char *name, json_int_t bytes)
@@ -38,14 +40,15 @@ void ms_check_measures_free(struct ms_check_measures *measures)
 
 bool ms_check_is_same(const struct ms_check_measure *a, const struct ms_check_measure *b)
 {
-    return a->figure == b->figure && a->of == b->of && (a->name == b->name || !strcmp(a->name, b->name));
+    return a->figure == b->figure && a->of == b->of && a->tensors == b->tensors &&
+           (a->name == b->name || !strcmp(a->name, b->name));
 }
 
 /* A measuring under way: one report, and the rows that it gave so far. */
 struct meter {
-    const struct ms_report *report;
+    const struct ms_report *report; /* of tensors: the view whose lists are theirs */
     struct ms_check_measures *measures;
-    bool failed;
+    bool tensors, failed;
 };
 
 static struct ms_check_measure *check_measure_add(struct meter *meter, enum ms_check_figure figure,
@@ -54,6 +57,8 @@ static struct ms_check_measure *check_measure_add(struct meter *meter, enum ms_c
     struct ms_check_measure *row = ms_check_measure_add(meter->measures, figure, of, name, bytes);
 
     meter->failed = meter->failed || !row;
+    if (row)
+        row->tensors = meter->tensors;
     return row;
 }
 
@@ -189,6 +194,12 @@ static void add_ooms(struct meter *meter)
     }
 }
 
+static void set_whole_of_latest(struct meter *meter, const json_t *device)
+{
+    set_whole(meter->failed ? NULL : &meter->measures->rows[meter->measures->count - 1],
+              ms_report_int(device, "total_bytes"));
+}
+
 static void measure_device(struct meter *meter, size_t i, const json_t *device)
 {
     const struct thing thing = {i, NULL};
@@ -202,16 +213,16 @@ static void measure_device(struct meter *meter, size_t i, const json_t *device)
                             ms_report_int(device, "peak_live_bytes"));
     set_whole(row, ms_report_int(device, "total_bytes"));
     blame_holders(meter, row, &thing);
-    row = check_measure_add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_reserved(device));
-    set_whole(row, ms_report_int(device, "total_bytes"));
-    blame_holders(meter, row, &thing);
-    add_frag(meter, name, device, &thing);
-    add_leaks(meter, MS_CHECK_DEVICE, name, &thing);
-    set_whole(meter->failed ? NULL : &meter->measures->rows[meter->measures->count - 1],
-              ms_report_int(device, "total_bytes"));
+    if (!meter->tensors) {
+        row = check_measure_add(meter, MS_CHECK_RESERVED, MS_CHECK_DEVICE, name, ms_report_reserved(device));
+        set_whole(row, ms_report_int(device, "total_bytes"));
+        blame_holders(meter, row, &thing);
+        add_frag(meter, name, device, &thing);
+        add_leaks(meter, MS_CHECK_DEVICE, name, &thing);
+        set_whole_of_latest(meter, device);
+    }
     add_growth(meter, MS_CHECK_DEVICE, name, &thing);
-    set_whole(meter->failed ? NULL : &meter->measures->rows[meter->measures->count - 1],
-              ms_report_int(device, "total_bytes"));
+    set_whole_of_latest(meter, device);
 }
 
 static json_int_t total_of(const struct meter *meter, const json_t *row)
@@ -238,8 +249,11 @@ static void measure_owner(struct meter *meter, const json_t *owners, size_t i)
     const char *name = ms_report_text(json, "owner");
     struct thing thing = {SIZE_MAX, name};
 
+    if (meter->tensors && !ms_report_int(json, "sites")) /* what an allocator caches is no tensor */
+        return;
     if (is_first_of_owner(owners, i)) {
-        add_leaks(meter, MS_CHECK_OWNER, name, &thing);
+        if (!meter->tensors)
+            add_leaks(meter, MS_CHECK_OWNER, name, &thing);
         add_growth(meter, MS_CHECK_OWNER, name, &thing);
     }
     if (!strcmp(ms_report_text(json, "memory"), "device")) {
@@ -270,27 +284,51 @@ static void measure_phase(struct meter *meter, const char *name, const json_t *d
     }
 }
 
-int ms_check_measure(const struct ms_report *report, struct ms_check_measures *measures_p)
+/* Figures that each layer has. */
+static void measure_layer(struct meter *meter)
 {
-    struct meter meter = {report, measures_p, false};
-    const struct thing all = {SIZE_MAX, NULL};
+    const struct ms_report *report = meter->report;
     json_t *row, *device, *owners = ms_report_array(report->root, "owners");
     size_t i, k;
+
+    add_growth(meter, MS_CHECK_PROCESS, "", &(struct thing){SIZE_MAX, NULL});
+    json_array_foreach (ms_report_array(report->root, "devices"), i, row)
+        if (ms_report_device_first(report, row) == i)
+            measure_device(meter, i, row);
+    for (i = 0; i < json_array_size(owners); i++)
+        measure_owner(meter, owners, i);
+    json_array_foreach (ms_report_array(report->root, "phases"), i, row)
+        json_array_foreach (ms_report_array(row, "devices"), k, device)
+            measure_phase(meter, ms_report_text(row, "name"), device);
+}
+
+/* Tensors are held to the end by every program that ends with its model alive, so that they do not count as
+ * leaked; it is told what they were at most, and by how much they grew. */
+static bool measure_tensors(const struct ms_report *report, struct ms_check_measures *measures)
+{
+    struct ms_report inner;
+    struct meter meter = {&inner, measures, true, false};
+
+    if (!ms_report_open_inner(report, &inner))
+        return false;
+    ms_owners_annotate(&inner);
+    measure_layer(&meter);
+    ms_report_close(&inner);
+    return !meter.failed;
+}
+
+int ms_check_measure(const struct ms_report *report, struct ms_check_measures *measures_p)
+{
+    struct meter meter = {report, measures_p, false, false};
 
     *measures_p = (struct ms_check_measures){.rows = NULL};
     if (ms_check_is_job(report))
         return ms_check_measure_job(report, measures_p);
-    add_leaks(&meter, MS_CHECK_PROCESS, "", &all);
-    add_growth(&meter, MS_CHECK_PROCESS, "", &all);
+    add_leaks(&meter, MS_CHECK_PROCESS, "", &(struct thing){SIZE_MAX, NULL});
     add_classes(&meter);
     add_ooms(&meter);
-    json_array_foreach (ms_report_array(report->root, "devices"), i, row)
-        if (ms_report_device_first(report, row) == i)
-            measure_device(&meter, i, row);
-    for (i = 0; i < json_array_size(owners); i++)
-        measure_owner(&meter, owners, i);
-    json_array_foreach (ms_report_array(report->root, "phases"), i, row)
-        json_array_foreach (ms_report_array(row, "devices"), k, device)
-            measure_phase(&meter, ms_report_text(row, "name"), device);
+    measure_layer(&meter);
+    if (ms_report_has_inner(report) && !measure_tensors(report, measures_p))
+        return -1;
     return meter.failed ? -1 : 0;
 }

@@ -72,7 +72,7 @@ static void put_location(FILE *out, const struct place *place, const char *messa
 /* The place where a result stands. */
 static struct place main_place(const struct ms_check_result *result, const char *root)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
+    const json_t *site = ms_check_site(result);
     json_t *frames[MS_REPORT_DEPTH_MAX];
     json_int_t stack = ms_report_int(site, "stack");
     size_t count = site ? ms_report_stack(result->report, stack, frames, MS_REPORT_DEPTH_MAX) : 0;
@@ -95,7 +95,7 @@ static uint64_t check_sarif_hash(uint64_t sum, const char *text)
 
 static uint64_t fingerprint(const struct ms_check_result *result)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
+    const json_t *site = ms_check_site(result);
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count =
         site ? ms_report_stack(result->report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX) : 0;
@@ -103,6 +103,8 @@ static uint64_t fingerprint(const struct ms_check_result *result)
 
     sum = check_sarif_hash(sum, ms_check_figures[result->measure.figure].name);
     sum = check_sarif_hash(sum, ms_check_kinds[result->measure.of]);
+    if (result->measure.tensors)
+        sum = check_sarif_hash(sum, "tensors");
     sum = check_sarif_hash(sum, result->measure.name);
     for (size_t i = 0; i < count; i++)
         sum = check_sarif_hash(sum, ms_report_text(frames[i], "function"));
@@ -114,7 +116,7 @@ static uint64_t fingerprint(const struct ms_check_result *result)
 /* The stack from the outside to the inside, as far as it has lines. */
 static void put_flow(FILE *out, const struct ms_check_result *result, const char *root)
 {
-    const json_t *site = ms_report_site(result->report, result->measure.site);
+    const json_t *site = ms_check_site(result);
     json_t *frames[MS_REPORT_DEPTH_MAX];
     size_t count =
         site ? ms_report_stack(result->report, ms_report_int(site, "stack"), frames, MS_REPORT_DEPTH_MAX) : 0;

@@ -68,17 +68,19 @@ static json_t *result_json(const struct ms_check_result *result)
                   "figure", ms_check_figures[measure->figure].name, "of", ms_check_kinds[measure->of], "name",
                   measure->name, "bytes", measure->bytes, "allowed_bytes", result->allowed, "rule",
                   result->rule, "message", message ? message : "?");
-    const json_t *site = ms_report_site(result->report, measure->site);
+    const json_t *site = ms_check_site(result);
 
     const json_t *rank = measure->process < 0 ? NULL
                                               : json_array_get(ms_report_array(result->report->root, "ranks"),
                                                                (size_t)measure->process);
 
     free(message);
+    if (row)
+        json_object_set_new(row, "layer", json_string(measure->tensors ? "tensors" : "blocks"));
     if (row && rank)
         set_process(row, result, rank);
     if (row && site && !result->held) {
-        json_object_set_new(row, "site", json_integer(measure->site));
+        json_object_set_new(row, measure->tensors ? "inner_site" : "site", json_integer(measure->site));
         json_object_set_new(row, "site_bytes", json_integer(measure->site_bytes));
         ms_cli_set_stack(row, result->report, ms_report_int(site, "stack"));
     }

@@ -10,7 +10,7 @@
 
 #include "report/analyse/inquiry.h"
 
-/* What other lists have of each row of inner_devices[]. */
+/* Of each row of inner_devices[], the sums that other lists have. */
 struct inner_sums {
     json_int_t live_bytes, live_count, at_peak_bytes, total_bytes, total_count; /* of its sites */
     json_int_t pieces, heaps_bytes, heaps_count;
@@ -69,7 +69,7 @@ static void add_heaps(const struct ms_report *report, struct inner_sums *sums)
     }
 }
 
-/* What a device's pieces are by themselves, by their sites, their segments and their heaps. */
+/* A device's pieces are as many and as much by their sites and by their segments; heaps have some of them. */
 static void check_inner_sums(struct ms_inquiry *inquiry, const json_t *device, size_t i,
                              const struct inner_sums *sums)
 {

@@ -24,7 +24,7 @@ void ms_expect_equal(struct ms_inquiry *inquiry, const char *path, json_int_t va
                      json_int_t other);
 void ms_expect_at_most(struct ms_inquiry *inquiry, const char *path, json_int_t value, const char *what,
                        json_int_t bound);
-/** The same of a member of a row: where it is no integer, that is told. */
+/** Likewise of a member of a row: where it is no integer, that is told. */
 void ms_figure_equal(struct ms_inquiry *inquiry, const char *list, size_t i, const json_t *row,
                      const char *key, const char *what, json_int_t other);
 void ms_figure_at_most(struct ms_inquiry *inquiry, const char *list, size_t i, const json_t *row,
