@@ -2,6 +2,9 @@
  * allocation; asks the driver, in visits, what it has left. */
 #include "hooks/follow/no_memory.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "vendor/gpu.h"
 #include "hooks/follow/balance.h"
 #include "hooks/init.h"
@@ -126,5 +129,44 @@ MS_NOINLINE void ms_no_memory(unsigned row, const struct ms_gpu *gpu, const stru
         outer->told = true;
     no_memory_remember(row, outer ? outer->row : row, gpu, args,
                        outer ? no_memory_stack_of(outer) : ms_stack_capture(frame, caller), frame, caller);
+    ms_hook_scope_leave(&scope);
+}
+
+/* The segments of PyTorch grow where it maps them, piece by piece. */
+static bool pytorch_is_expandable(void)
+{
+    static const char *const names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
+                                        "PYTORCH_HIP_ALLOC_CONF"};
+    bool is_expandable = false;
+
+    for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+
+        is_expandable |= value && strstr(value, "expandable_segments:True");
+    }
+    return is_expandable;
+}
+
+MS_NOINLINE void ms_no_memory_inner(enum ms_row row, const struct ms_inner_report *report, const void *frame,
+                                    const void *caller)
+{
+    struct ms_oom_asked asked = {.kind = MS_ASKED_INNER,
+                                 .bytes = (uint64_t)report->bytes,
+                                 .stream = MS_OOM_NO_STREAM,
+                                 .cache_bytes = report->reserved};
+    struct ms_hook_scope scope;
+    struct ms_oom_view view;
+
+    if (ms_thread.depth > 0 || !ms_init_active() || report->bytes <= 0 ||
+        !ms_inner_device(report->device, &asked.device))
+        return;
+    ms_hook_scope_enter(&scope);
+    ms_ledger_touch();
+    if (report->reserved > report->allocated)
+        asked.cache_free_bytes = report->reserved - report->allocated;
+    asked.is_expandable = pytorch_is_expandable();
+    view = ms_serve_oom_view(ms_library_driver(), &asked);
+    ms_ledger_oom((uint16_t)row, ms_device_inner(asked.device), asked.bytes, ms_stack_capture(frame, caller),
+                  &view);
     ms_hook_scope_leave(&scope);
 }

@@ -64,8 +64,7 @@ static void pytorch_heaps_reset(void)
 }
 MS_AT_FORK(MS_FORK_HOOKS, pytorch_heaps_reset);
 
-/* False for host memory, and what is no memory at all. */
-static bool pytorch_device(struct c10_device device, int *number_p)
+bool ms_inner_device(struct c10_device device, int *number_p)
 {
     int index = device.index < 0 ? 0 : device.index;
     switch (device.type) {
@@ -86,17 +85,27 @@ static bool pytorch_device(struct c10_device device, int *number_p)
     }
 }
 
+/* A piece behind a refusal: PyTorch gave back what was idle, asked again, and had it, unless the refusal was
+ * of something else. */
+static MS_NOINLINE void inner_answered(uint64_t bytes)
+{
+    uint64_t whole = (bytes + C10_SEGMENT_GRANULE - 1) / C10_SEGMENT_GRANULE * C10_SEGMENT_GRANULE;
+    ms_ledger_refused_answered(bytes, whole > C10_SEGMENT_LEAST ? whole : C10_SEGMENT_LEAST);
+}
+
 void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, const void *frame,
                        const void *caller)
 {
     struct ms_hook_scope scope;
     int device;
-    if (!report->address || !report->bytes || !pytorch_device(report->device, &device) ||
+    if (!report->address || !report->bytes || !ms_inner_device(report->device, &device) ||
         !inner_enter(&scope))
         return;
     uint32_t heap = pytorch_heap(device, row);
     if (report->has_reserved)
         ms_heap_reserved(heap, report->reserved);
+    if (MS_UNLIKELY(ms_thread.refused && report->bytes > 0))
+        inner_answered((uint64_t)report->bytes);
     if (report->bytes > 0)
         inner_record(heap, report->address, (uint64_t)report->bytes, device, row, frame, caller);
     else

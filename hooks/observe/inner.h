@@ -12,14 +12,18 @@
 #include "hooks/hook.h"
 #include "vendor/abi/pytorch.h"
 
-/** PyTorch's word of one block. */
+/** PyTorch's word of one block, or that there was no memory for one. */
 struct ms_inner_report {
     uint64_t address;
-    int64_t bytes;     /* negative: it was taken back */
-    bool has_reserved; /* the release says it: */
-    uint64_t reserved; /* the bytes of the allocator's segments on the device */
+    int64_t bytes;      /* negative: it was taken back */
+    bool is_refused;    /* no memory; it has no address */
+    bool has_reserved;  /* the release says it: */
+    uint64_t reserved;  /* the bytes of the allocator's segments on the device */
+    uint64_t allocated; /* of its pieces; only where it is refused */
     struct c10_device device;
 };
+/** The number of PyTorch's device; false for host memory, and what is no memory at all. */
+bool ms_inner_device(struct c10_device device, int *number_p);
 /** Records it, as said by the function of `row`; `frame` and `caller` are those of the wrapper
  * (ms_stack_capture). */
 void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, const void *frame,

@@ -5,6 +5,7 @@
 #include "hooks/serve/oom_fit.h"
 
 #include "base/options/options.h"
+#include "vendor/abi/pytorch.h"
 #include "vendor/context_scope.h"
 #include "record/live/internal.h"
 #include "pool/stream/stream.h"
@@ -94,6 +95,59 @@ void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t r
         break;
     case MS_OOM_FRAGMENTATION:
         fit_fragmentation(view);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The share of the device that it would have to be allowed, in thousandths. */
+static void fit_cache_limit(struct ms_oom_view *view, uint64_t cached, uint64_t asked)
+{
+    uint64_t wants = cached + (asked > C10_SEGMENT_LEAST ? asked : C10_SEGMENT_LEAST);
+
+    if (wants > view->total)
+        return;
+    view->fit.policy = MS_OOM_RAISE_CACHE_LIMIT;
+    view->fit.value = (wants * 1000 + view->total - 1) / view->total;
+}
+
+/* Memory between tensors counts as the device's where the allocator maps piece by piece. */
+static void fit_cache_room(struct ms_oom_view *view, const struct ms_oom_asked *asked, uint64_t whole)
+{
+    uint64_t left = view->free + (asked->is_expandable ? asked->cache_free_bytes : 0),
+             lacks = whole > left ? whole - left : 0;
+
+    if (view->cause == MS_OOM_FRAGMENTATION && !asked->is_expandable &&
+        ms_device_maker(asked->device) == MS_MAKER_CUDA)
+        view->fit.policy = MS_OOM_EXPANDABLE;
+    if (lacks && lacks <= ms_ledger_live(ms_device_inner(asked->device)))
+        view->fit.free_bytes = lacks;
+    else if (lacks)
+        view->fit.most_bytes = view->free;
+}
+
+void ms_oom_fit_cache(struct ms_oom_view *view, const struct ms_oom_asked *asked, uint64_t room)
+{
+    uint64_t whole;
+
+    if (asked->device < 0 || !view->total)
+        return;
+    whole = ms_oom_whole(asked->device, asked->bytes);
+    switch (view->cause) {
+    case MS_OOM_CACHE_LIMIT:
+        fit_cache_limit(view, asked->cache_bytes, whole);
+        break;
+    case MS_OOM_LIMIT:
+        fit_limit(view, whole, room, ms_ledger_live(ms_device_inner(asked->device)));
+        break;
+    case MS_OOM_PENDING:
+        view->fit.wait = true;
+        break;
+    case MS_OOM_CAPACITY:
+    case MS_OOM_OTHER_PROCESS:
+    case MS_OOM_FRAGMENTATION:
+        fit_cache_room(view, asked, whole);
         break;
     default:
         break;

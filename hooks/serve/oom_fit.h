@@ -16,5 +16,7 @@ enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, c
 uint64_t ms_oom_whole(int device, uint64_t bytes);
 /** Fills in view->fit, from the rest of it; `room` is what MEMSHIM_LIMIT leaves. */
 void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t room);
+/** view->fit of a request to an allocator of the program's own (PyTorch). */
+void ms_oom_fit_cache(struct ms_oom_view *view, const struct ms_oom_asked *asked, uint64_t room);
 
 #endif

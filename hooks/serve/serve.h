@@ -120,6 +120,10 @@ struct ms_oom_asked {
     int device;
     bool served;
     uint64_t bytes, stream;
+    /* of an inner block: what its allocator has of the device, what of it nobody has, and whether it maps
+     * that piece by piece */
+    uint64_t cache_bytes, cache_free_bytes;
+    bool is_expandable;
 };
 /** Returns what the pool and the driver know about the lack of memory for it. */
 struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_oom_asked *asked);

@@ -46,6 +46,19 @@ static enum ms_oom_cause cause_on_device(const struct ms_oom_view *view, int dev
     return MS_OOM_OTHER_PROCESS;
 }
 
+/* An allocator of the program's own has none that is large enough, and asked the vendor, unless it may have
+ * no more. */
+static enum ms_oom_cause cause_in_cache(const struct ms_oom_view *view, const struct ms_oom_asked *asked)
+{
+    enum ms_oom_cause cause = ms_ledger_refused();
+
+    if (!cause)
+        return MS_OOM_CACHE_LIMIT;
+    if (cause != MS_OOM_LIMIT && view->total && view->free + asked->cache_free_bytes >= asked->bytes)
+        return MS_OOM_FRAGMENTATION;
+    return cause;
+}
+
 static uint64_t host_total(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -66,6 +79,8 @@ static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct m
                                                                                        : MS_OOM_DRIVER;
     case MS_ASKED_OF_DRIVER:
         return MS_OOM_DRIVER;
+    case MS_ASKED_OF_CACHE:
+        return cause_in_cache(view, asked);
     case MS_ASKED_OF_GRAPH:
         return view->total && asked->bytes > view->total ? MS_OOM_CAPACITY : MS_OOM_DRIVER;
     default:
@@ -114,8 +129,17 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_o
         look_at_device(&view, gpu, asked->device);
     if (asked->device >= 0 && ms_serve_is_on())
         room = ms_pool_room(asked->device);
+    /* The pool's own idle memory is the allocator's for the asking. */
+    if (asked->kind == MS_ASKED_INNER && view.total)
+        view.free += view.parts.cached + view.parts.stranded;
     if (asked->kind)
         view.cause = cause_of(&view, asked, room);
+    if (asked->kind == MS_ASKED_INNER) {
+        view.reserved = asked->cache_bytes;
+        view.largest_free = view.free;
+        ms_oom_fit_cache(&view, asked, room);
+        return view;
+    }
     if (view.free > view.largest_free && view.cause != MS_OOM_LIMIT)
         view.largest_free = view.free;
     if (view.cause == MS_OOM_FRAGMENTATION)

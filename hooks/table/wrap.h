@@ -254,7 +254,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
         const struct ms_inner_report ms_report_ = {__VA_ARGS__};                                             \
-        ms_inner_reported(MS_ROW_##fn, &ms_report_, ms_frame_, ms_caller_);                                  \
+        (ms_report_.is_refused ? ms_no_memory_inner : ms_inner_reported)(MS_ROW_##fn, &ms_report_,           \
+                                                                         ms_frame_, ms_caller_);             \
         return ((result(*) types)ms_target_->real)passed;                                                    \
     }
 

@@ -42,6 +42,18 @@ void report_2_0(void *at, int64_t size, size_t allocated, size_t reserved, struc
     atomic_fetch_add(&sum, (uint64_t)allocated * 3 + (uint64_t)reserved * 5);
 }
 
+void refused_1_13(int64_t size, int64_t allocated, int64_t reserved, struct device device)
+{
+    see(NULL, size, device);
+    atomic_fetch_add(&sum, (uint64_t)allocated * 3 + (uint64_t)reserved * 5);
+}
+
+void refused_2_0(int64_t size, size_t allocated, size_t reserved, struct device device)
+{
+    see(NULL, size, device);
+    atomic_fetch_add(&sum, (uint64_t)allocated * 3 + (uint64_t)reserved * 5);
+}
+
 void c10_seen(uint64_t *calls_p, uint64_t *sum_p)
 {
     *calls_p = atomic_load(&calls);

@@ -18,6 +18,10 @@ void report_1_10(void *, int64_t, int64_t, int64_t,
                  struct device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
 void report_2_0(void *, int64_t, size_t, size_t,
                 struct device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+void refused_1_13(int64_t, int64_t, int64_t,
+                  struct device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
+void refused_2_0(int64_t, size_t, size_t,
+                 struct device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 
 /* Reports that reached libc10.so: how many, and a sum over all that was said. */
 void c10_seen(uint64_t *calls_p, uint64_t *sum_p);
@@ -25,6 +29,9 @@ void c10_seen(uint64_t *calls_p, uint64_t *sum_p);
 /* libc10_cuda.so: pieces of segments of 2 MiB. `release` is one of the three, 0 to 2. */
 void *caching_take(int release, size_t bytes);
 void caching_give(int release, void *piece);
+/* A block with a segment of its own, as PyTorch makes it: the vendor is asked, what is idle is given back,
+ * and it is asked again; NULL, and reported, if there is none, or it would be beyond `allowed` bytes. */
+void *caching_take_large(int release, size_t bytes, uint64_t allowed);
 /* Reports host memory, which is none of a device's. */
 void caching_host(int release, void *at, size_t bytes);
 /* Bytes given, bytes of segments, and the most that was given; a sum over all that was reported. */

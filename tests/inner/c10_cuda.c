@@ -5,6 +5,7 @@
 #include "c10.h"
 
 int cudaMalloc(void **pointer, size_t bytes);
+int cudaFree(void *pointer);
 
 enum { SEGMENT = 2 << 20, SLOT = 512, SLOTS = SEGMENT / SLOT, SEGMENTS = 64 };
 
@@ -84,6 +85,50 @@ void caching_give(int release, void *piece)
         tell(release, piece, -(int64_t)slots * SLOT, cuda);
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* Segments without a piece go back to the vendor. */
+static void give_back(void)
+{
+    for (unsigned i = 0; i < count;) {
+        bool used = false;
+        for (unsigned k = 0; k < SLOTS; k++)
+            used |= segments[i].used[k];
+        if (used) {
+            i++;
+            continue;
+        }
+        cudaFree(segments[i].at);
+        told.reserved -= SEGMENT;
+        segments[i] = segments[--count];
+    }
+}
+
+void *caching_take_large(int release, size_t bytes, uint64_t allowed)
+{
+    const struct device cuda = {TYPE_CUDA, 0};
+    void *piece = NULL;
+    pthread_mutex_lock(&lock);
+    if (told.reserved + bytes <= allowed && cudaMalloc(&piece, bytes) != 0) {
+        give_back();
+        if (cudaMalloc(&piece, bytes) != 0)
+            piece = NULL;
+    }
+    if (piece) {
+        told.reserved += bytes;
+        told.allocated += bytes;
+        told.peak = told.allocated > told.peak ? told.allocated : told.peak;
+        tell(release, piece, (int64_t)bytes, cuda);
+    } else {
+        told.calls++;
+        told.sum += report_sum(NULL, (int64_t)bytes, cuda) + told.allocated * 3 + told.reserved * 5;
+        if (release == 1)
+            refused_1_13((int64_t)bytes, (int64_t)told.allocated, (int64_t)told.reserved, cuda);
+        else
+            refused_2_0((int64_t)bytes, told.allocated, told.reserved, cuda);
+    }
+    pthread_mutex_unlock(&lock);
+    return piece;
 }
 
 void caching_host(int release, void *at, size_t bytes)

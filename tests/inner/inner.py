@@ -176,7 +176,34 @@ def check_categories():
     fact(not blocks & {"gradients", "optimizer state"}, "and blocks by whose they are", [blocks])
 
 
-plan(41)
+def check_refused(release):
+    """No memory for a piece is one event, of the pieces' layer; what the vendor refused for it is a part of it."""
+    done, path = play("refused", str(release), MEMSIM_MEMORY="64M")
+    told = done.stdout.splitlines()
+    report = read(path)
+    live, reserved = map(int, told[0].split())
+    rows = [(row["requested"] >> 20, row["kind"], row["cause"], row["refused"], row["live"], row["reserved"], row["api"], sum(held["bytes"] for held in row["sites"]))
+            for row in report["inner_oom"]]
+    fact(told[1] == "as planned" and told[2].endswith("all"), "release %d: PyTorch's own function heard of it" % release, [done.stdout, done.stderr])
+    fact(rows == [(30, "inner", "fragmentation", [0, 1], live, reserved, "PyTorch", live), (60, "inner", "capacity", [2, 3], live, reserved, "PyTorch", live),
+                  (10, "inner", "cache_limit", [], live, reserved, "PyTorch", live)], "release %d: an allocator that has no memory is told, with why" % release, rows)
+    fact([row["requested"] >> 20 for row in report["oom"]] == [30, 30, 60, 60, 40, 50], "and what the vendor refused stands in its own list", [report["oom"]])
+    fits = [[(row["how"], row.get("bytes", row.get("value"))) for row in oom["would_fit"]] for oom in report["inner_oom"]]
+    fact(fits == [[("try", "expandable_segments:True"), ("free", 6 << 20)], [("ask_for_less", 24 << 20)], [("policy", "0.938")]], "what would have made it fit", fits)
+    shown = [row["requested"] >> 20 for row in json.loads(screen("oom", path, "--json"))["oom"]]
+    blocks = [row["requested"] >> 20 for row in json.loads(screen("oom", path, "--json", "--layer", "blocks"))["oom"]]
+    fact((shown, blocks) == ([30, 60, 10, 50], [30, 30, 60, 60, 40, 50]), "the screen has each event once, and not what was had when it was asked again", [shown, blocks])
+    fact([row["requested"] >> 20 for row in report["oom"] if row.get("answered")] == [40], "of which the report says so", [report["oom"]])
+    text = screen("oom", path)
+    fact("PyTorch of 30.0 MiB (a tensor) on device 0, in ask" in text and "%d.0 MiB were allocated by tensors, %d.0 MiB reserved by PyTorch, " % (live >> 20, reserved >> 20) in text
+         and "20.0 MiB by PyTorch, in forward" in text and "cudaMalloc of 50.0 MiB on device 0, in refused" in text and text.count("this may have, as only another run can tell:") == 1,
+         "in words", [text])
+    found = [row["message"] for row in findings(path) if row["rule"] == "out_of_memory"]
+    fact(len(found) == 4 and "PyTorch of 30.0 MiB failed: 20.0 MiB were allocated by tensors, cause fragmentation" in found, "findings too", found)
+    fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
+
+
+plan(59)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -188,3 +215,5 @@ check_pools()
 check_growth()
 check_layers()
 check_categories()
+for release in (1, 2):
+    check_refused(release)

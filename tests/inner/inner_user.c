@@ -8,8 +8,10 @@
  * fork            some pieces, and then a child of fork that takes five and keeps them
  * grow            steps that are phases, each of which keeps one piece more; freed in the end
  * steady          the same, and none is kept
- * cost FRAMES     prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
- * so many frames more on the stack pools           two pools of one name and another, by include/memshim.h */
+ * refused RELEASE on a device of 64 MiB: the allocator has no memory for a piece, for three reasons, and once
+ * it has some by giving back what is idle; then the program itself asks in vain cost FRAMES     prints the
+ * nanoseconds of processor time of a piece that comes and goes, of thousands, with so many frames more on the
+ * stack pools           two pools of one name and another, by include/memshim.h */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -32,6 +34,7 @@ enum { STEPS = 3000, PIECES = 200, KEPT = 10, THREADS = 4 };
 static struct {
     void *(*take)(int, size_t);
     void (*give)(int, void *);
+    void *(*take_large)(int, size_t, uint64_t);
     void (*host)(int, void *, size_t);
     void (*told)(struct caching *);
     void (*seen)(uint64_t *, uint64_t *);
@@ -55,6 +58,7 @@ static void open_torch(void)
     }
     *(void **)&torch.take = dlsym(cuda, "caching_take");
     *(void **)&torch.give = dlsym(cuda, "caching_give");
+    *(void **)&torch.take_large = dlsym(cuda, "caching_take_large");
     *(void **)&torch.host = dlsym(cuda, "caching_host");
     *(void **)&torch.told = dlsym(cuda, "caching_told");
     *(void **)&torch.seen = dlsym(c10, "c10_seen");
@@ -187,6 +191,41 @@ static void cost(unsigned frames)
     printf("%.1f\n", least);
 }
 
+static void say_now(void)
+{
+    struct caching told;
+    torch.told(&told);
+    printf("%llu %llu\n", (unsigned long long)told.allocated, (unsigned long long)told.reserved);
+}
+
+__attribute__((noinline)) static void *ask(size_t bytes, uint64_t allowed)
+{
+    void *piece = torch.take_large(release, bytes, allowed);
+    __asm__ volatile("" : "+r"(piece));
+    return piece;
+}
+
+static void refused(void)
+{
+    enum { HALVES = 80 };
+    const size_t mib = 1 << 20;
+    void *pieces[HALVES], *own;
+    for (unsigned i = 0; i < HALVES; i++)
+        pieces[i] = forward(mib / 2);
+    for (unsigned i = 1; i < HALVES; i += 2)
+        torch.give(release, pieces[i]);
+    say_now();
+    bool refused = !ask(30 * mib, UINT64_MAX); /* between pieces and on the device there is as much */
+    refused &= !ask(60 * mib, UINT64_MAX);     /* more than the device has beside the pieces */
+    refused &= !ask(10 * mib, 45 * mib);       /* more than the allocator may have */
+    for (unsigned i = 0; i < HALVES - 8; i += 2)
+        torch.give(release, pieces[i]);
+    void *had = ask(40 * mib, UINT64_MAX);
+    refused &= cudaMalloc(&own, 50 * mib) != 0;
+    printf("%s\n", refused && had ? "as planned" : "otherwise");
+    say(5);
+}
+
 static void pools(void)
 {
     char *first, *second;
@@ -223,6 +262,8 @@ int main(int argc, char **argv)
         with_child();
     else if (strcmp(way, "cost") == 0)
         cost(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+    else if (strcmp(way, "refused") == 0)
+        refused();
     else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
         train(strcmp(way, "grow") == 0);
     else if (strcmp(way, "kill") == 0) {

@@ -112,9 +112,9 @@ def check_refused(kind, size, function, cause):
 
 
 def check_table():
-    """Every pair of the table was told to somebody, in its words."""
+    """Every pair of the table was told to somebody, in its words; those of an allocator's cache come up in tests/inner."""
     with open(TABLE, encoding="utf-8") as file:
-        words = set(re.findall(r'^MS_OOM_WHY\(\w+, \w+, "\w*", "(.*)"\)$', file.read(), re.M))
+        words = set(re.findall(r'^MS_OOM_WHY\((?!CACHE,)\w+, \w+, "\w*", "(.*)"\)$', file.read(), re.M))
     fact(len(words) > 10 and not words - came_up, "all pairs of kind and cause came up", sorted(words - came_up))
 
 

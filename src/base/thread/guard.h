@@ -18,6 +18,9 @@ struct ms_thread {
     int depth;
     int recording; /* a driver hook is open: what the driver calls in turn is its own business */
     unsigned tid;  /* 0 until asked for: gettid is a system call */
+    /* how often the vendor had no memory for it since an allocator of the program's last gave a piece
+     */
+    unsigned refused;
     struct ms_call *outermost;
     /* where this thread's errno lies, and the type of its cancellation (cancel.h): once it had a hit */
     int *errno_place;

@@ -178,11 +178,13 @@ static void add_ooms(struct meter *meter)
 {
     json_int_t left_out = ms_report_int(json_object_get(meter->report->root, "overhead"), "ooms_left_out");
     struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", left_out);
-    json_t *oom;
+    json_t *ooms = ms_report_ooms(meter->report), *oom;
     size_t i;
 
-    json_array_foreach (ms_report_array(meter->report->root, "oom"), i, oom) {
-        const json_t *held = json_array_get(ms_report_array(oom, "top_sites"), 0);
+    json_array_foreach (ooms, i, oom) {
+        const json_t *held = ms_report_oom_is_inner(oom) == ms_report_is_inner(meter->report)
+                                 ? json_array_get(ms_report_array(oom, "top_sites"), 0)
+                                 : NULL;
 
         if (!row)
             break;
@@ -192,6 +194,7 @@ static void add_ooms(struct meter *meter)
             row->site_bytes = ms_report_int(held, "bytes");
         }
     }
+    json_decref(ooms);
 }
 
 static void set_whole_of_latest(struct meter *meter, const json_t *device)

@@ -66,7 +66,7 @@ static enum next next_of(const struct ms_report *report)
 {
     const json_t *run = json_object_get(report->root, "run");
 
-    if (json_array_size(ms_report_array(report->root, "oom")))
+    if (ms_report_oom_count(report))
         return NEXT_OOM;
     if (ms_next_finding(report))
         return NEXT_FINDINGS;

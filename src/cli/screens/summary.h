@@ -37,6 +37,8 @@ void ms_summary_print_oom(FILE *out, const struct ms_report *report);
 bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const char *before);
 /** Which call asked for what, on which device: of a row of oom[], without the line's end. */
 void ms_summary_print_asked(FILE *out, const json_t *row);
+/** Memory that was allocated and reserved then: of a row of ms_report_ooms, without the line's end. */
+void ms_summary_print_then(FILE *out, const json_t *row);
 /** When which call asked for how much of which device, in vain: a row of oom[], without the line's end. */
 void ms_summary_print_refused(FILE *out, const json_t *row);
 

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "cli/load.h"
 #include "cli/screens/summary.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 enum { ASKED_SHOWN = 12, HOLDER_SHOWN = 4 }; /* frames of the stack that asked, and of one that held memory */
@@ -18,7 +19,7 @@ static void summary_oom_print_holders(FILE *out, const struct ms_report *report,
     if (json_array_size(holders))
         fputs("    held most then:\n", out);
     json_array_foreach (holders, i, holder) {
-        json_t *site = ms_report_site(report, ms_report_int(holder, "site"));
+        json_t *site = ms_report_oom_site(report, row, holder);
 
         fprintf(out, "      %s by ", ms_text_size(ms_report_int(holder, "bytes")).text);
         ms_text_put(out, ms_cli_site_api(site));
@@ -57,6 +58,24 @@ void ms_summary_print_asked(FILE *out, const json_t *row)
         fprintf(out, " on %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(row), device);
 }
 
+void ms_summary_print_then(FILE *out, const json_t *row)
+{
+    const char *live = ms_text_size(ms_report_int(row, "live")).text;
+    json_int_t reserved = ms_report_int(row, "reserved");
+
+    fprintf(out, "%s were allocated", live);
+    if (ms_report_oom_is_inner(row)) {
+        fprintf(out, " by tensors, %s reserved by ", ms_text_size(reserved).text);
+        ms_text_put(out, ms_report_text(row, "api"));
+        if (json_object_get(row, "device_total"))
+            fprintf(out, ", %s free on the device", ms_text_size(ms_report_int(row, "device_free")).text);
+        return;
+    }
+    if (reserved)
+        fprintf(out, ", %s reserved for the pool", ms_text_size(reserved).text);
+    fprintf(out, ", the largest free piece %s", ms_text_size(ms_report_int(row, "largest_free")).text);
+}
+
 void ms_summary_print_refused(FILE *out, const json_t *row)
 {
     fprintf(out, "after %s: ", ms_text_duration(ms_report_int(row, "t_ns")).text);
@@ -74,11 +93,8 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
         ms_text_put(out, cause);
         fputc(')', out);
     }
-    fprintf(out, "; %s were allocated", ms_text_size(ms_report_int(row, "live")).text);
-    if (ms_report_int(row, "reserved"))
-        fprintf(out, ", %s reserved for the pool, the largest free piece %s",
-                ms_text_size(ms_report_int(row, "reserved")).text,
-                ms_text_size(ms_report_int(row, "largest_free")).text);
+    fputs("; ", out);
+    ms_summary_print_then(out, row);
     fputc('\n', out);
     ms_text_stack(out, report, ms_report_int(row, "stack"), "      ", ASKED_SHOWN);
     summary_oom_print_holders(out, report, row);
@@ -86,14 +102,14 @@ static void print_one(FILE *out, const struct ms_report *report, const json_t *r
 
 void ms_summary_print_oom(FILE *out, const struct ms_report *report)
 {
-    json_t *rows = ms_report_array(report->root, "oom"), *row;
+    json_t *rows = ms_report_ooms(report), *row;
     size_t i;
 
-    if (!json_array_size(rows))
-        return;
-    ms_text_heading(out, "Out of memory");
+    if (json_array_size(rows))
+        ms_text_heading(out, "Out of memory");
     json_array_foreach (rows, i, row)
         print_one(out, report, row);
+    json_decref(rows);
 }
 
 /* "5.0 GiB by cudaMalloc, in grow at cache.c:12; ..." */
@@ -105,7 +121,7 @@ static void summary_oom_print_held(FILE *out, const struct ms_report *report, co
     size_t i;
 
     json_array_foreach (ms_report_array(row, "top_sites"), i, holder) {
-        const json_t *site = ms_report_site(report, ms_report_int(holder, "site"));
+        const json_t *site = ms_report_oom_site(report, row, holder);
 
         if (i == HOLDERS)
             break;
@@ -123,11 +139,13 @@ static void summary_oom_print_held(FILE *out, const struct ms_report *report, co
 
 bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const char *before)
 {
-    const json_t *rows = ms_report_array(report->root, "oom"),
-                 *row = json_array_get(rows, json_array_size(rows) - 1);
+    json_t *rows = ms_report_ooms(report);
+    const json_t *row = json_array_get(rows, json_array_size(rows) - 1);
 
-    if (!row)
+    if (!row) {
+        json_decref(rows);
         return false;
+    }
     fprintf(out, "%sOut of memory: ", before);
     ms_summary_print_asked(out, row);
     ms_text_put_own(out, report, ms_report_int(row, "stack"));
@@ -135,8 +153,10 @@ bool ms_summary_print_failed(FILE *out, const struct ms_report *report, const ch
         fputs(", cause: ", out);
         ms_text_put(out, ms_report_text(row, "cause"));
     }
-    fprintf(out, "; %s were allocated, %s reserved for the pool\n",
-            ms_text_size(ms_report_int(row, "live")).text, ms_text_size(ms_report_int(row, "reserved")).text);
+    fputs("; ", out);
+    ms_summary_print_then(out, row);
+    fputc('\n', out);
     summary_oom_print_held(out, report, row, before);
+    json_decref(rows);
     return true;
 }

@@ -12,6 +12,7 @@
 #include "record/footprint/pools.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
+#include "report/read/layer.h"
 
 enum { STACK_SHOWN = 12, HOLDER_SHOWN = 4 };
 
@@ -69,9 +70,9 @@ static json_t *oom_report_json(const char *path, const struct ms_report *report,
 }
 
 /* "64.0 MiB of cudaMalloc, in main at app.c:7" */
-static void oom_print_held(FILE *out, const struct ms_report *report, const json_t *held)
+static void oom_print_held(FILE *out, const struct ms_report *report, const json_t *row, const json_t *held)
 {
-    json_t *site = ms_report_site(report, ms_report_int(held, "site"));
+    json_t *site = ms_report_oom_site(report, row, held);
 
     fprintf(out, "%s by ", ms_text_size(ms_report_int(held, "bytes")).text);
     ms_text_put(out, ms_cli_site_api(site));
@@ -139,7 +140,7 @@ static void put_setting(FILE *out, const char *value)
     fprintf(out, "%" PRIu64 "%c", bytes / unit + (bytes % unit != 0), units[i - 1]);
 }
 
-static void print_fit(FILE *out, const struct ms_report *report, const json_t *fit)
+static void print_fit(FILE *out, const struct ms_report *report, const json_t *row, const json_t *fit)
 {
     const char *how = ms_report_text(fit, "how");
     json_t *held;
@@ -147,21 +148,26 @@ static void print_fit(FILE *out, const struct ms_report *report, const json_t *f
 
     if (!strcmp(how, "wait")) {
         fputs("    waiting for the device before asking\n", out);
-    } else if (!strcmp(how, "policy")) {
+    } else if (!strcmp(how, "policy") || !strcmp(how, "try")) {
+        const char *name = ms_report_text(fit, "name");
+        bool is_call = !strncmp(name, "torch.", strlen("torch."));
+
         fputs("    ", out);
-        ms_text_put(out, ms_report_text(fit, "name"));
-        fputc('=', out);
+        ms_text_put(out, name);
+        fputc(is_call ? '(' : '=', out);
         put_setting(out, ms_report_text(fit, "value"));
+        fputs(is_call ? ")" : "", out);
         fputs(strcmp(ms_report_text(fit, "name"), "MEMSHIM_BACKING") ? "\n"
                                                                      : ", for more calls to the driver\n",
               out);
     } else if (!strcmp(how, "ask_for_less")) {
         fprintf(out, "    asking for no more than %s\n", ms_text_size(ms_report_int(fit, "bytes")).text);
     } else if (!strcmp(how, "free")) {
-        fprintf(out, "    freeing %s:\n", ms_text_size(ms_report_int(fit, "bytes")).text);
+        fprintf(out, "    freeing %s%s:\n", ms_text_size(ms_report_int(fit, "bytes")).text,
+                ms_report_oom_is_inner(row) ? " of whole segments" : "");
         json_array_foreach (ms_report_array(fit, "sites"), i, held) {
             fputs("      ", out);
-            oom_print_held(out, report, held);
+            oom_print_held(out, report, row, held);
             fputc('\n', out);
         }
     }
@@ -184,19 +190,24 @@ static void oom_print_holders(FILE *out, const struct ms_report *report, const j
         if (i >= top)
             break;
         fputs("    ", out);
-        oom_print_held(out, report, held);
+        oom_print_held(out, report, row, held);
         fputc('\n', out);
-        ms_text_stack(out, report,
-                      ms_report_int(ms_report_site(report, ms_report_int(held, "site")), "stack"), "        ",
+        ms_text_stack(out, report, ms_report_int(ms_report_oom_site(report, row, held), "stack"), "        ",
                       HOLDER_SHOWN);
     }
+}
+
+/* A change of which nobody can say whether it would have done. */
+static bool oom_is_try(const json_t *fit)
+{
+    return !strcmp(ms_report_text(fit, "how"), "try");
 }
 
 static void oom_print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
 {
     const char *phase = ms_report_text(json_object_get(row, "phase"), "name");
     json_t *fits = ms_report_array(row, "would_fit"), *fit;
-    size_t i;
+    size_t i, sure = 0;
 
     ms_summary_print_refused(out, row);
     if (*phase) {
@@ -206,14 +217,21 @@ static void oom_print_row(FILE *out, const struct ms_report *report, const json_
     ms_text_put_own(out, report, ms_report_int(row, "stack"));
     fputc('\n', out);
     ms_text_callers(out, report, ms_report_int(row, "stack"), "      ", STACK_SHOWN);
-    fprintf(out, "  why: %s\n  %s were allocated", why(row), ms_text_size(ms_report_int(row, "live")).text);
-    if (ms_report_int(row, "reserved"))
-        fprintf(out, ", %s reserved for the pool", ms_text_size(ms_report_int(row, "reserved")).text);
-    fprintf(out, ", the largest free piece %s\n", ms_text_size(ms_report_int(row, "largest_free")).text);
-    if (json_array_size(fits))
+    fprintf(out, "  why: %s\n  ", why(row));
+    ms_summary_print_then(out, row);
+    fputc('\n', out);
+    json_array_foreach (fits, i, fit)
+        sure += !oom_is_try(fit);
+    if (sure)
         fputs("  each of these would have made it fit:\n", out);
     json_array_foreach (fits, i, fit)
-        print_fit(out, report, fit);
+        if (!oom_is_try(fit))
+            print_fit(out, report, row, fit);
+    if (sure < json_array_size(fits))
+        fputs("  this may have, as only another run can tell:\n", out);
+    json_array_foreach (fits, i, fit)
+        if (oom_is_try(fit))
+            print_fit(out, report, row, fit);
     oom_print_holders(out, report, row, top);
 }
 

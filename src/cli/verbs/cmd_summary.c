@@ -92,8 +92,8 @@ static json_t *devices_json(const struct ms_report *report)
 
 static json_t *summary_json(const char *path, const struct ms_report *report, size_t top)
 {
-    static const char *const copied[] = {"run",      "apis",        "coverage", "oom",     "findings",
-                                         "overhead", "diagnostics", "pools",    "balances"};
+    static const char *const copied[] = {"run",      "apis",        "coverage", "oom",      "findings",
+                                         "overhead", "diagnostics", "pools",    "balances", "inner_oom"};
     json_t *object = json_object();
     size_t i;
 

@@ -21,6 +21,7 @@ enum ms_asked {
 };
 enum ms_asked_group {
     MS_ASKED_OF_POOL,
+    MS_ASKED_OF_CACHE,
     MS_ASKED_OF_DEVICE,
     MS_ASKED_OF_GRAPH,
     MS_ASKED_OF_DRIVER,
@@ -54,6 +55,8 @@ enum ms_oom_policy {
     MS_OOM_RAISE_LIMIT,
     MS_OOM_USE_VMM,
     MS_OOM_NO_PREALLOC,
+    MS_OOM_EXPANDABLE, /* may have helped: only a run can tell */
+    MS_OOM_RAISE_CACHE_LIMIT,
     MS_OOM_POLICIES
 };
 /** Changes that would have made the request fit: each for itself, as far as it is there. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/options/options.h"
+#include "base/thread/guard.h"
 #include "record/phases/phases.h"
 #include "record/file/process.h"
 
@@ -125,6 +126,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
                          .largest_free_bytes = view->largest_free,
                          .limbo_bytes = view->pending,
                          .asked = view->asked,
+                         .thread = ms_thread_id(),
                          .cause = view->cause,
                          .fragmentation = view->fragmentation,
                          .phase = ms_phase_now(),
@@ -141,6 +143,12 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
     struct ms_process *process = ms_process();
     ms_events_touch();
     oom.device = (int16_t)device;
+    if (ms_device_is_inner(device)) {
+        oom.refused = ms_thread.refused;
+        ms_thread.refused = 0;
+    } else {
+        ms_thread.refused++;
+    }
     top_sites(&oom, device);
     ms_oom_note_sites(&oom);
     if (!ms_table_reserve(MS_TABLE_OOMS, 1))
@@ -158,6 +166,44 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
         atomic_store_explicit(&process->oom_count, number + 1, memory_order_release);
     }
     ms_unlock(&list_lock);
+}
+
+/* The last row of this thread's that is the vendor's refusal, from the `*back_p`-th on, the latest being 0,
+ * under the lock; NULL past the oldest. */
+static struct ms_oom *refused_before(uint64_t *back_p)
+{
+    uint64_t count = atomic_load_explicit(&ms_process()->oom_count, memory_order_relaxed);
+    while (*back_p < count && *back_p < MS_OOM_MAX) {
+        struct ms_oom *row = &MS_ROWS(OOMS, struct ms_oom)[(count - 1 - (*back_p)++) % MS_OOM_MAX];
+        if (row->thread == ms_thread_id() && !ms_device_is_inner(row->device))
+            return row;
+    }
+    return NULL;
+}
+
+enum ms_oom_cause ms_ledger_refused(void)
+{
+    uint64_t back = 0;
+    if (!ms_thread.refused)
+        return MS_OOM_UNKNOWN;
+    ms_lock(&list_lock);
+    const struct ms_oom *row = refused_before(&back);
+    enum ms_oom_cause cause = row ? (enum ms_oom_cause)row->cause : MS_OOM_UNKNOWN;
+    ms_unlock(&list_lock);
+    return cause;
+}
+
+void ms_ledger_refused_answered(uint64_t least, uint64_t most)
+{
+    uint64_t back = 0;
+    ms_lock(&list_lock);
+    for (unsigned left = ms_thread.refused; left; left--) {
+        struct ms_oom *row = refused_before(&back);
+        if (row && (row->asked == MS_ASKED_HANDLE || (row->requested >= least && row->requested <= most)))
+            row->is_answered = 1;
+    }
+    ms_unlock(&list_lock);
+    ms_thread.refused = 0;
 }
 
 void ms_events_context_died(const struct ms_context_died *death)

@@ -211,6 +211,10 @@ struct MS_CACHELINE ms_oom {
     uint64_t followed_bytes, driver_rounding_bytes, driver_cached_bytes;
     uint32_t is_inferred, is_one_moment; /* what is in use, and whose */
     uint32_t asked;                      /* enum ms_asked */
+    uint32_t thread;
+    uint32_t refused; /* of the inner layer: so many rows before it of its thread are the vendor's refusals of
+                       * the memory that it asked for */
+    uint32_t is_answered; /* an allocator of the program's own asked again, and had it */
 };
 _Static_assert(sizeof(struct ms_oom) == MS_TABLE_OOMS_ROW_BYTES, "a row of the ledger");
 

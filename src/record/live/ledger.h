@@ -232,6 +232,12 @@ static inline void ms_ledger_call_answered(uint16_t api, uint64_t bytes)
 /** There was no memory: remembered for oom[]. */
 void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id stack,
                    const struct ms_oom_view *view);
+/** Why the vendor last refused this thread memory since an allocator of the program's last gave or took a
+ * piece in it; MS_OOM_UNKNOWN if it did not. */
+enum ms_oom_cause ms_ledger_refused(void);
+/** It had it then, when that allocator asked again: a segment of `least` to `most` bytes, or what is mapped
+ * piece by piece. From now on the vendor has refused it nothing. */
+void ms_ledger_refused_answered(uint64_t least, uint64_t most);
 /** Bytes of the device that are live, whoever gave them. */
 uint64_t ms_ledger_live(int device);
 

@@ -51,9 +51,11 @@ void ms_recover_rings(void)
         oom->fit.policy = oom->fit.policy < MS_OOM_POLICIES ? oom->fit.policy : MS_OOM_NO_POLICY;
         *(uint8_t *)&oom->fit.wait &= 1;
         oom->fragmentation = oom->fragmentation < MS_OOM_FRAGMENTATIONS ? oom->fragmentation : MS_OOM_WHOLE;
+        oom->is_answered = oom->is_answered != 0;
         oom->asked = oom->asked < MS_ASKED_KINDS ? oom->asked : MS_ASKED_UNKNOWN;
         oom->cause = oom->cause < MS_OOM_CAUSES ? oom->cause : MS_OOM_UNKNOWN;
-        oom->device = ms_device_is_known(oom->device) ? oom->device : MS_DEVICE_NONE;
+        if (!ms_device_is_known(oom->device) && !ms_device_is_inner(oom->device))
+            oom->device = MS_DEVICE_NONE;
         oom->top_count = oom->top_count > MS_OOM_TOP_SITES ? 0 : oom->top_count;
         for (unsigned k = 0; k < oom->top_count; k++) {
             clamp(&oom->top_bytes[k], INT64_MAX);

@@ -86,8 +86,8 @@ static void check_layer_references(struct ms_inquiry *inquiry)
 static void check_references(struct ms_inquiry *inquiry)
 {
     const struct ms_report *report = inquiry->report;
-    json_t *codes = ms_report_array(report->root, "codes"), *row;
-    size_t i;
+    json_t *codes = ms_report_array(report->root, "codes"), *row, *place;
+    size_t i, k;
 
     json_array_foreach (report->frames, i, row) {
         expect_index(inquiry, ms_inquiry_at(inquiry, "frames", i, "module"), json_object_get(row, "module"),
@@ -118,6 +118,13 @@ static void check_references(struct ms_inquiry *inquiry)
     json_array_foreach (ms_report_array(report->root, "oom"), i, row)
         expect_index(inquiry, ms_inquiry_at(inquiry, "oom", i, "stack"), json_object_get(row, "stack"),
                      report->stacks);
+    json_array_foreach (ms_report_array(report->root, "inner_oom"), i, row) {
+        expect_index(inquiry, ms_inquiry_at(inquiry, "inner_oom", i, "stack"), json_object_get(row, "stack"),
+                     report->stacks);
+        json_array_foreach (ms_report_array(row, "refused"), k, place)
+            expect_index(inquiry, ms_inquiry_at(inquiry, "inner_oom", i, "refused"), place,
+                         ms_report_array(report->root, "oom"));
+    }
 }
 
 static void check_contexts(struct ms_inquiry *inquiry)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/analyse/findings.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 /* True if both were asked for by one call of one place, of one device. */
@@ -20,8 +21,7 @@ static bool is_alike(const json_t *a, const json_t *b)
 static char *holder_of(const struct ms_report *report, const json_t *row)
 {
     const json_t *held = json_array_get(ms_report_array(row, "top_sites"), 0);
-    char *line =
-        held ? ms_finding_line(report, ms_report_site(report, ms_report_int(held, "site")), "") : NULL;
+    char *line = held ? ms_finding_line(report, ms_report_oom_site(report, row, held), "") : NULL;
     char *text = line && *line ? ms_finding_text("; most was held by %s", line) : strdup("");
 
     free(line);
@@ -43,8 +43,9 @@ static void findings_oom_annotate(struct ms_finder *finder, const json_t *row, s
     if (line && holder)
         found = ms_finding_add(
             finder, "out_of_memory", ms_report_int(row, "requested"), NULL,
-            ms_finding_text("%s of %s failed%s: %s were allocated%s%s", ms_report_text(row, "api"), asked,
+            ms_finding_text("%s of %s failed%s: %s were allocated%s%s%s", ms_report_text(row, "api"), asked,
                             often, ms_text_size(ms_report_int(row, "live")).text,
+                            ms_report_oom_is_inner(row) ? " by tensors" : "",
                             *ms_report_text(row, "cause") ? ", cause " : "", ms_report_text(row, "cause")),
             ms_finding_text("look at memshim oom, which says what would have made it fit what %s asked for%s",
                             line, holder));
@@ -60,7 +61,7 @@ static void findings_oom_annotate(struct ms_finder *finder, const json_t *row, s
 void ms_findings_look_at_ooms(struct ms_finder *finder)
 {
     enum { LOOKED_AT = 256 }; /* of each other: there are no more rows */
-    const json_t *rows = ms_report_array(finder->report->root, "oom");
+    json_t *rows = ms_report_ooms(finder->report);
     size_t count = json_array_size(rows);
 
     for (size_t i = count; i-- > 0 && count - i <= LOOKED_AT;) {
@@ -75,4 +76,5 @@ void ms_findings_look_at_ooms(struct ms_finder *finder)
             times += is_alike(row, json_array_get(rows, k));
         findings_oom_annotate(finder, row, times);
     }
+    json_decref(rows);
 }

@@ -363,13 +363,15 @@ static json_t *owners_then(const struct ms_report *report, const json_t *oom)
     return sorted(rows, compare_bytes);
 }
 
+/* Of the layer that is shown: the sites of the other have no owner here. */
 static void tell_ooms(const struct ms_report *report)
 {
     json_t *oom;
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "oom"), i, oom)
-        if (json_is_object(oom) && json_object_get(oom, "sites"))
+        if (json_is_object(oom) && json_object_get(oom, "sites") &&
+            ms_report_oom_is_inner(oom) == ms_report_is_inner(report))
             json_object_set_new(oom, "owners", owners_then(report, oom));
 }
 
@@ -406,8 +408,7 @@ void ms_owners_annotate(struct ms_report *report)
     if (ms_report_is_inner(report))
         tell_cached(report, rows);
     json_object_set_new(report->root, "owners", sorted(rows, compare_rows));
-    if (!ms_report_is_inner(report)) /* those sites are of the other layer */
-        tell_ooms(report);
+    tell_ooms(report);
     for (size_t i = 0; i < count && pass.known; i++)
         free(pass.known[i]);
     free(pass.known);

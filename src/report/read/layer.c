@@ -3,6 +3,8 @@
  * Floor 4, command line only. */
 #include "report/read/layer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -41,9 +43,115 @@ static void layer_choose_phases(json_t *root)
     json_object_set_new(root, "phases", chosen);
 }
 
+static int layer_compare_ooms(const void *a, const void *b)
+{
+    json_int_t left = ms_report_int(*(json_t *const *)a, "t_ns"),
+               right = ms_report_int(*(json_t *const *)b, "t_ns");
+
+    return left < right ? -1 : left > right;
+}
+
+/* The rows of `list` come to `rows`, but for those that `left_out` has the places of, and those that were no
+ * failure of the program's. */
+static void layer_add_ooms(json_t *rows, const json_t *list, const char *layer, const json_t *left_out)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (list, i, row) {
+        char place[24];
+        json_t *copy;
+
+        snprintf(place, sizeof(place), "%zu", i);
+        if (!json_is_object(row) || json_object_get(left_out, place) || json_object_get(row, "answered"))
+            continue;
+        copy = json_copy(row);
+        json_object_set_new(copy, "layer", json_string(layer));
+        json_array_append_new(rows, copy);
+    }
+}
+
+static json_t *layer_ooms_of(const json_t *root)
+{
+    json_t *inner = json_object_get(root, "inner_oom"), *taken = json_object(), *rows = json_array(), *row,
+           *place, *sorted, **list;
+    size_t i, k, count;
+
+    json_array_foreach (inner, i, row)
+        json_array_foreach (json_object_get(row, "refused"), k, place) {
+            char name[24];
+
+            snprintf(name, sizeof(name), "%" JSON_INTEGER_FORMAT, json_integer_value(place));
+            json_object_set_new(taken, name, json_true());
+        }
+    layer_add_ooms(rows, json_object_get(root, "oom"), "blocks", taken);
+    layer_add_ooms(rows, inner, "tensors", NULL);
+    json_decref(taken);
+    count = json_array_size(rows);
+    list = calloc(count + 1, sizeof(*list));
+    if (!list)
+        return rows;
+    for (i = 0; i < count; i++)
+        list[i] = json_array_get(rows, i);
+    qsort(list, count, sizeof(*list), layer_compare_ooms);
+    sorted = json_array();
+    for (i = 0; i < count; i++)
+        json_array_append(sorted, list[i]);
+    free(list);
+    json_decref(rows);
+    return sorted;
+}
+
+json_t *ms_report_ooms(const struct ms_report *report)
+{
+    json_t *rows = json_object_get(report->root, "oom");
+
+    if (json_object_get(report->root, "inner_oom") && !ms_report_is_inner(report))
+        return layer_ooms_of(report->root);
+    return rows ? json_incref(rows) : json_array();
+}
+
+size_t ms_report_oom_count(const struct ms_report *report)
+{
+    json_t *rows = ms_report_ooms(report);
+    size_t count = json_array_size(rows);
+
+    json_decref(rows);
+    return count;
+}
+
+bool ms_report_oom_is_inner(const json_t *oom)
+{
+    return !strcmp(ms_report_text(oom, "layer"), "tensors");
+}
+
+json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held)
+{
+    json_int_t id = ms_report_int(held, "site");
+    bool is_inner = ms_report_oom_is_inner(oom);
+    const json_t *sites;
+    json_t *site;
+    size_t i;
+
+    if (is_inner == ms_report_is_inner(report))
+        return ms_report_site(report, id);
+    sites = json_object_get(report->root, is_inner ? "inner_sites" : "outer_sites");
+    json_array_foreach (sites, i, site) {
+        if (ms_report_int(site, "id") == id)
+            return site;
+    }
+    return NULL;
+}
+
 static void layer_choose_lists(json_t *root)
 {
+    json_t *sites = json_object_get(root, "sites");
+
     layer_choose_phases(root);
+    if (json_object_get(root, "inner_oom"))
+        json_object_set_new(root, "oom", layer_ooms_of(root));
+    if (sites)
+        json_object_set(root, "outer_sites", sites);
     for (size_t i = 0; i < MS_ARRAY_LEN(lists); i++) {
         if (json_object_get(root, lists[i].inner))
             json_object_set(root, lists[i].name, json_object_get(root, lists[i].inner));

@@ -20,6 +20,16 @@ void ms_report_choose_inner(struct ms_report *report);
 /** A view of a report's inner layer, which has lists of its own and shares the rest: good as long as `report`
  * is not changed; the caller closes it. False without memory. */
 bool ms_report_open_inner(const struct ms_report *report, struct ms_report *inner_p);
+/** The times when there was no memory, oldest first; the caller's to give back. One of an allocator of the
+ * program's own is a row of the tensors' layer, and stands for what the vendor had refused it before. Rows
+ * are those of oom[], with `layer`, where there are such. */
+json_t *ms_report_ooms(const struct ms_report *report);
+/** How many these are. */
+size_t ms_report_oom_count(const struct ms_report *report);
+/** The site of a row that one of those has of who held memory then; NULL if there is none. */
+json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held);
+/** True if the row is one of the tensors' layer. */
+bool ms_report_oom_is_inner(const json_t *oom);
 /** The row of inner_devices[] whose pieces had the most at their peak; NULL if there is none. */
 const json_t *ms_report_inner_fullest(const struct ms_report *report);
 /** Puts the names of the allocators of the inner layer, each once, on `out`: "PyTorch and weights". */

@@ -56,8 +56,8 @@ void ms_json_figures(json_t *json, const struct ms_figure_list *list, unsigned t
 json_t *ms_json_parts(const struct ms_parts *parts);
 /** Name, domain and interface of a phase. json_phases.c */
 json_t *ms_json_phase_name(const struct ms_phase *phase);
-/** A row of oom[]. json_oom.c */
-json_t *ms_json_oom(const struct ms_oom *oom, const struct ms_report_input *input);
+/** oom[] of a layer. json_oom.c */
+void ms_json_ooms(struct ms_out *out, const struct ms_report_input *input, enum ms_layer layer);
 
 /** contexts[]. json_memory.c */
 void ms_json_contexts(struct ms_out *out, const struct ms_report_input *input);

@@ -122,11 +122,12 @@ void ms_json_balances(struct ms_out *out, const struct ms_report_input *input)
     ms_out_begin_array(out);
     for (int device = 0; device < MS_DEVICES_MAX; device++)
         write_device(out, snapshot, device);
-    for (unsigned i = 0; i < snapshot->events.oom_count; i++) {
-        json_t *json =
-            snapshot->events.ooms[i].device < 0 ? NULL : oom_json(snapshot, &snapshot->events.ooms[i], i);
+    for (unsigned i = 0, place = 0; i < snapshot->events.oom_count; i++) {
+        const struct ms_oom *oom = &snapshot->events.ooms[i];
+        json_t *json = ms_device_is_known(oom->device) ? oom_json(snapshot, oom, place) : NULL;
         if (json)
             ms_out_element(out, json);
+        place += !ms_device_is_inner(oom->device);
     }
     ms_out_end_array(out);
 }

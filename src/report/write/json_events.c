@@ -243,11 +243,7 @@ void ms_json_events(struct ms_out *out, const struct ms_report_input *input)
     const struct ms_events_copy *events = &input->snapshot->events;
     ms_json_timeline(out, input->snapshot, MS_LAYER_OUTER);
 
-    ms_out_key(out, "oom");
-    ms_out_begin_array(out);
-    for (unsigned i = 0; i < events->oom_count; i++)
-        ms_out_element(out, ms_json_oom(&events->ooms[i], input));
-    ms_out_end_array(out);
+    ms_json_ooms(out, input, MS_LAYER_OUTER);
 
     ms_out_key(out, "findings");
     ms_out_begin_array(out);

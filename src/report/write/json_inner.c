@@ -198,4 +198,5 @@ void ms_json_inner(struct ms_out *out, const struct ms_report_input *input)
     write_segments(out, snapshot);
     ms_out_end_array(out);
     ms_json_timeline(out, snapshot, MS_LAYER_INNER);
+    ms_json_ooms(out, input, MS_LAYER_INNER);
 }

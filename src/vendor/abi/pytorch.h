@@ -23,4 +23,9 @@ struct c10_device {
     int8_t type, index;
 };
 
+/* Its segments for blocks of 10 MiB and more are these rounded up to 2 MiB, for smaller ones 20 MiB at most
+ * (c10/cuda/CUDACachingAllocator.cpp: kLargeBuffer, kRoundLarge). */
+#define C10_SEGMENT_LEAST   (UINT64_C(20) << 20)
+#define C10_SEGMENT_GRANULE (UINT64_C(2) << 20)
+
 #endif
