@@ -4,6 +4,7 @@
  * some pieces stay. Prints what the report must say: live, count, peak, reserved; and whether all that was
  *                 reported reached PyTorch's own function
  * threads         the same with four threads
+ * wait            some pieces, and then nothing until it is ended
  * kill            the same, and ends itself by SIGKILL in the middle of a step
  * fork            some pieces, and then a child of fork that takes five and keeps them
  * grow            steps that are phases, each of which keeps one piece more; freed in the end
@@ -256,7 +257,11 @@ int main(int argc, char **argv)
     open_torch();
     if (strcmp(way, "torch") == 0)
         say((unsigned long)step((void *)7));
-    else if (strcmp(way, "threads") == 0)
+    else if (strcmp(way, "wait") == 0) {
+        say((unsigned long)step((void *)7));
+        for (;;)
+            pause();
+    } else if (strcmp(way, "threads") == 0)
         with_threads();
     else if (strcmp(way, "fork") == 0)
         with_child();

@@ -23,6 +23,14 @@ def play(*words, **more):
     return subprocess.run([USER, *words], env=environment, text=True, capture_output=True, timeout=200, check=False), path
 
 
+def begin(*words, **more):
+    """A program that goes on, with its first line; MEMSHIM_DIR is where the tests are."""
+    environment = shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_DIR=TMP, **more)
+    environment["LD_LIBRARY_PATH"] += ":" + DIRECTORY
+    process = subprocess.Popen([USER, *words], env=environment, text=True, stdout=subprocess.PIPE)
+    return process, process.stdout.readline()
+
+
 def read(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)

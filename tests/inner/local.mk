@@ -9,5 +9,5 @@ tests_inner_libc10_cuda_so_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libc
 tests_inner_libc10_cuda_so_LDADD = tests/inner/libc10.so libcudart.so.13
 tests_inner_inner_user_SOURCES = tests/inner/inner_user.c tests/inner/c10.h
 tests_inner_inner_user_LDADD = libcudart.so.13 -ldl
-dist_check_SCRIPTS += tests/inner/inner.py tests/inner/sound.py tests/inner/limits.py
+dist_check_SCRIPTS += tests/inner/inner.py tests/inner/sound.py tests/inner/limits.py tests/inner/live.py
 EXTRA_DIST += tests/inner/innerlib.py

@@ -22,6 +22,8 @@ struct ms_top_row {
     uint64_t live_bytes, live_count, peak_bytes, reserved_bytes, limbo_bytes,
         total_bytes; /* total: the device's */
     uint64_t allocated_bytes, allocated_count, ooms;
+    /* Of the inner layer; nothing where no allocator of the program's reported anything. */
+    uint64_t tensors_bytes, tensors_count, tensors_peak_bytes, heaps_bytes;
     double allocations_per_second; /* since the sample before; 0 if it was not in that */
 };
 
@@ -29,6 +31,7 @@ struct ms_top {
     struct ms_top_row *rows; /* owned */
     size_t count, room;
     size_t processes, left_out;
+    bool has_tensors; /* of any row */
     uint64_t taken_unix_ns;
 };
 
@@ -42,12 +45,14 @@ enum ms_top_order { MS_TOP_LIVE, MS_TOP_PEAK, MS_TOP_RESERVED, MS_TOP_RATE, MS_T
 extern const char *const ms_top_order_names[MS_TOP_ORDERS];
 void ms_top_sort(struct ms_top *top, enum ms_top_order order);
 
-/** One line without its end, in at most so many columns: what there is least need of goes first. */
-void ms_top_put_head(FILE *out, size_t columns);
-void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns);
+/** One line without its end, in at most so many columns: what there is least need of goes first. Columns of
+ * tensors are there where `tensors` is set. */
+void ms_top_put_head(FILE *out, size_t columns, bool tensors);
+void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns, bool tensors);
 /** A sentence on all of them. */
 void ms_top_put_sum(FILE *out, const struct ms_top *top);
-/** The call sites that hold most of this device in this process, in lines, heads first, `most` of them; to be
+/** The call sites that hold most of this device in this process, those of tensors where there are any and no
+ * --layer asks for blocks, in lines, heads first, `most` of them; to be
  * freed. NULL without memory. */
 char *ms_top_sites(const struct ms_top_row *row, size_t most);
 /** For --json; NULL without memory. */

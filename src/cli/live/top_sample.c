@@ -71,9 +71,12 @@ static void fill_process(struct ms_top_row *row, const struct ms_snapshot *snaps
     put_command(row->command, sizeof(row->command));
 }
 
-static void fill_device(struct ms_top_row *row, int device, const struct ms_snapshot_device *of)
+static void fill_device(struct ms_top_row *row, int device, const struct ms_snapshot *snapshot,
+                        const struct ms_snapshot_device *of)
 {
+    const struct ms_snapshot_device *inner = &snapshot->devices[MS_LAYER_ACCOUNTS + (unsigned)device];
     struct ms_device_info info;
+    uint64_t most;
 
     row->device = device;
     row->live_bytes = of->account.device.live_bytes;
@@ -83,6 +86,11 @@ static void fill_device(struct ms_top_row *row, int device, const struct ms_snap
     row->allocated_count = of->account.device.total_count;
     row->reserved_bytes = ms_snapshot_held(of);
     row->limbo_bytes = of->pool.parts.pending;
+    row->tensors_bytes = inner->account.device.live_bytes;
+    row->tensors_count = inner->account.device.live_count;
+    row->tensors_peak_bytes = inner->account.device.peak_live_bytes;
+    if (inner->account.device.total_count)
+        ms_snapshot_heaps(snapshot, device, &row->heaps_bytes, &most);
     row->total_bytes = ms_events_device(device, &info) ? info.total_bytes : 0;
 }
 
@@ -127,7 +135,8 @@ static int top_sample_look(void *arg, const struct ms_cli_ledger *ledger)
             break;
         }
         fill_process(row, &snapshot);
-        fill_device(row, device, of);
+        fill_device(row, device, &snapshot, of);
+        sampling->top->has_tensors = sampling->top->has_tensors || row->tensors_peak_bytes;
         fill_rate(row, row_before(sampling->before, row));
     }
     ms_snapshot_release(&snapshot);

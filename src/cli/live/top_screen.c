@@ -81,7 +81,7 @@ static void draw_rows(const struct screen *screen)
         FILE *out = at < screen->top.count ? open_memstream(&text, &bytes) : NULL;
 
         if (out) {
-            ms_top_put_row(out, &screen->top.rows[at], width());
+            ms_top_put_row(out, &screen->top.rows[at], width(), screen->top.has_tensors);
             fclose(out);
         }
         top_screen_put_line(screen, ABOVE + (int)i,
@@ -134,7 +134,7 @@ static void draw_process(const struct screen *screen)
 
     if (!out)
         return;
-    ms_top_put_row(out, &screen->of, width());
+    ms_top_put_row(out, &screen->of, width(), screen->top.has_tensors);
     fclose(out);
     top_screen_put_line(screen, 0, A_BOLD, text);
     free(text);
@@ -160,7 +160,7 @@ static void draw_edges(const struct screen *screen)
     out = open_memstream(&text, &bytes);
     if (!out)
         return;
-    ms_top_put_head(out, width());
+    ms_top_put_head(out, width(), screen->top.has_tensors);
     fclose(out);
     text[bytes < width() ? bytes : width()] = '\0';
     top_screen_put_line(screen, 1, A_REVERSE, text);

@@ -12,6 +12,7 @@
 #include "cli/live/top.h"
 #include "report/analyse/fold.h"
 #include "report/symbols/symbols.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 #include "report/analyse/analyse.h"
 
@@ -91,6 +92,8 @@ static int top_sites_list(void *arg, const struct ms_cli_ledger *ledger)
     if (ms_process()->start_unix_ns != listing->of->start_unix_ns || ms_living_report(ledger, &report) < 0)
         return -1;
     ms_symbols_resolve(&report, &places, ignore, NULL, &result);
+    if (ms_cli_layer != MS_CLI_BLOCKS && ms_report_has_inner(&report))
+        ms_report_choose_inner(&report);
     ms_report_annotate(&report, NULL);
     put_sites(listing, &report);
     ms_report_close(&report);

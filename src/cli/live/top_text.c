@@ -11,7 +11,23 @@
 #include "report/write/out.h"
 #include "report/text/text.h"
 
-enum column { PID, RANK, DEVICE, LIVE, PEAK, RESERVED, LIMBO, FULL, BLOCKS, RATE, OOMS, PHASE, COLUMNS };
+enum column {
+    PID,
+    RANK,
+    DEVICE,
+    LIVE,
+    PEAK,
+    RESERVED,
+    TENSORS,
+    CACHED,
+    LIMBO,
+    FULL,
+    BLOCKS,
+    RATE,
+    OOMS,
+    PHASE,
+    COLUMNS
+};
 /* The command takes what is left, and this much at least. */
 enum { COMMAND_COLUMNS_MIN = 20, TEXT_BYTES = 64 };
 
@@ -21,30 +37,45 @@ static const struct {
     int width; /* below 0: to the left */
     unsigned need;
 } columns_of[COLUMNS] = {
-    [PID] = {"PID", 7, 9},         [RANK] = {"RANK", 4, 6},  [DEVICE] = {"DEVICE", -7, 9},
-    [LIVE] = {"ALLOCATED", 10, 9}, [PEAK] = {"PEAK", 10, 8}, [RESERVED] = {"RESERVED", 10, 7},
-    [LIMBO] = {"PENDING", 10, 2},  [FULL] = {"OF", 10, 1},   [BLOCKS] = {"BLOCKS", 8, 3},
-    [RATE] = {"ALLOCS/S", 9, 5},   [OOMS] = {"OOMS", 4, 4},  [PHASE] = {"PHASE", -14, 2},
+    [PID] = {"PID", 7, 9},          [RANK] = {"RANK", 4, 6},      [DEVICE] = {"DEVICE", -7, 9},
+    [LIVE] = {"ALLOCATED", 10, 9},  [PEAK] = {"PEAK", 10, 8},     [RESERVED] = {"RESERVED", 10, 7},
+    [TENSORS] = {"TENSORS", 10, 8}, [CACHED] = {"CACHED", 10, 5}, [LIMBO] = {"PENDING", 10, 2},
+    [FULL] = {"OF", 10, 1},         [BLOCKS] = {"BLOCKS", 8, 3},  [RATE] = {"ALLOCS/S", 9, 5},
+    [OOMS] = {"OOMS", 4, 4},        [PHASE] = {"PHASE", -14, 2},
 };
 
+static bool is_of_tensors(enum column column)
+{
+    return column == TENSORS || column == CACHED;
+}
+
 /* True if a column is shown in a line of so many. */
-static bool is_shown(enum column column, size_t columns)
+static bool is_shown(enum column column, size_t columns, bool tensors)
 {
     size_t used = COMMAND_COLUMNS_MIN;
 
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (columns_of[i].need > columns_of[column].need ||
-            (columns_of[i].need == columns_of[column].need && i <= column))
+    for (enum column i = 0; i < COLUMNS; i++) {
+        bool before = columns_of[i].need == columns_of[column].need && i <= column;
+
+        if ((before || columns_of[i].need > columns_of[column].need) && (tensors || !is_of_tensors(i)))
             used += (size_t)abs(columns_of[i].width) + 1;
-    return used <= columns;
+    }
+    return used <= columns && (tensors || !is_of_tensors(column));
 }
 
 static void cell_text(char text[TEXT_BYTES], enum column column, const struct ms_top_row *row)
 {
     const uint64_t sizes[COLUMNS] = {
-        [LIVE] = row->live_bytes,   [PEAK] = row->peak_bytes,  [RESERVED] = row->reserved_bytes,
-        [LIMBO] = row->limbo_bytes, [FULL] = row->total_bytes, [BLOCKS] = row->live_count,
-        [OOMS] = row->ooms,         [PID] = (uint64_t)row->pid};
+        [LIVE] = row->live_bytes,
+        [PEAK] = row->peak_bytes,
+        [RESERVED] = row->reserved_bytes,
+        [LIMBO] = row->limbo_bytes,
+        [FULL] = row->total_bytes,
+        [BLOCKS] = row->live_count,
+        [OOMS] = row->ooms,
+        [PID] = (uint64_t)row->pid,
+        [TENSORS] = row->tensors_bytes,
+        [CACHED] = row->heaps_bytes > row->tensors_bytes ? row->heaps_bytes - row->tensors_bytes : 0};
 
     if (column == RANK)
         snprintf(text, TEXT_BYTES, "%s",
@@ -74,21 +105,21 @@ static size_t top_text_put_cell(FILE *out, enum column column, const char *text)
     return width + 1;
 }
 
-void ms_top_put_head(FILE *out, size_t columns)
+void ms_top_put_head(FILE *out, size_t columns, bool tensors)
 {
     for (enum column i = 0; i < COLUMNS; i++)
-        if (is_shown(i, columns))
+        if (is_shown(i, columns, tensors))
             top_text_put_cell(out, i, columns_of[i].title);
     fputs("COMMAND", out);
 }
 
-void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns)
+void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns, bool tensors)
 {
     char text[TEXT_BYTES];
     size_t used = 0;
 
     for (enum column i = 0; i < COLUMNS; i++) {
-        if (!is_shown(i, columns))
+        if (!is_shown(i, columns, tensors))
             continue;
         cell_text(text, i, row);
         used += top_text_put_cell(out, i, text);
@@ -99,14 +130,17 @@ void ms_top_put_row(FILE *out, const struct ms_top_row *row, size_t columns)
 
 void ms_top_put_sum(FILE *out, const struct ms_top *top)
 {
-    uint64_t live = 0, reserved = 0;
+    uint64_t live = 0, reserved = 0, tensors = 0;
 
     for (size_t i = 0; i < top->count; i++) {
         live += top->rows[i].live_bytes;
         reserved += top->rows[i].reserved_bytes;
+        tensors += top->rows[i].tensors_bytes;
     }
     fprintf(out, "%zu process%s, %s allocated, %s reserved", top->processes, top->processes == 1 ? "" : "es",
             ms_text_size((json_int_t)live).text, ms_text_size((json_int_t)reserved).text);
+    if (top->has_tensors)
+        fprintf(out, ", %s by tensors", ms_text_size((json_int_t)tensors).text);
     if (top->left_out)
         fprintf(out, ", %zu not shown", top->left_out);
 }
@@ -161,11 +195,20 @@ static json_t *top_text_row_json(const struct ms_top_row *row)
                    {"allocated_count", row->allocated_count},
                    {"oom_count", row->ooms}};
     const struct {
+        const char *key;
+        uint64_t value;
+    } inner[] = {{"inner_live_bytes", row->tensors_bytes},
+                 {"inner_live_count", row->tensors_count},
+                 {"inner_peak_bytes", row->tensors_peak_bytes},
+                 {"inner_held_bytes", row->heaps_bytes}};
+    const struct {
         const char *key, *text;
     } texts[] = {{"rank", row->rank}, {"host", row->host}, {"phase", row->phase}, {"command", row->command}};
 
     for (size_t i = 0; i < MS_ARRAY_LEN(figures); i++)
         json_object_set_new(json, figures[i].key, json_integer((json_int_t)figures[i].value));
+    for (size_t i = 0; row->tensors_peak_bytes && i < MS_ARRAY_LEN(inner); i++)
+        json_object_set_new(json, inner[i].key, json_integer((json_int_t)inner[i].value));
     json_object_set_new(json, "allocations_per_second", json_real(row->allocations_per_second));
     for (size_t i = 0; i < MS_ARRAY_LEN(texts); i++)
         if (*texts[i].text)

@@ -58,6 +58,12 @@ static bool is_for_terminal(const struct export_options *options)
     return !options->format->binary || (output && strcmp(output, "-") != 0) || !isatty(STDOUT_FILENO);
 }
 
+/* Figures of both, by names of their own, so that what is asked for by name is always the same. */
+static bool has_both_layers(const struct ms_export_format *format)
+{
+    return format->write == ms_export_prometheus || format->write == ms_export_openmetrics;
+}
+
 static int export_check(const struct export_options *options, int operands)
 {
     if (!options->format)
@@ -120,7 +126,11 @@ int ms_cmd_export(int argc, char **argv)
 
     if (first < 0)
         return ms_cli_parse_status(first);
-    if (export_check(&options, argc - first) < 0 || ms_cli_load(argv[first], &report) < 0)
+    if (export_check(&options, argc - first) < 0)
+        return MS_EXIT_USAGE;
+    if (ms_cli_layer == MS_CLI_TENSORS_IF_ANY && has_both_layers(options.format))
+        ms_cli_layer = MS_CLI_BLOCKS;
+    if (ms_cli_load(argv[first], &report) < 0)
         return MS_EXIT_USAGE;
     status = export_report(&report, &options, argv[first]);
     ms_report_close(&report);

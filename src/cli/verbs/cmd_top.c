@@ -94,8 +94,10 @@ static void rest(int64_t ms)
     nanosleep(&time, NULL);
 }
 
+/* The head stands first, and again when columns come or go. */
 static void put_lines(const struct ms_top *top, bool head)
 {
+    static bool tensors;
     size_t columns = ms_text_width(stdout);
     time_t seconds = (time_t)(top->taken_unix_ns / 1000000000u);
     enum { TIME = 9 };
@@ -103,16 +105,17 @@ static void put_lines(const struct ms_top *top, bool head)
     char time[16];
 
     strftime(time, sizeof(time), "%H:%M:%S", localtime_r(&seconds, &local));
-    if (head) {
+    if (head || tensors != top->has_tensors) {
         fputs("TIME     ", stdout);
-        ms_top_put_head(stdout, columns - TIME);
+        ms_top_put_head(stdout, columns - TIME, top->has_tensors);
         fputc('\n', stdout);
     }
     for (size_t i = 0; i < top->count; i++) {
         printf("%s ", time);
-        ms_top_put_row(stdout, &top->rows[i], columns - TIME);
+        ms_top_put_row(stdout, &top->rows[i], columns - TIME, top->has_tensors);
         fputc('\n', stdout);
     }
+    tensors = top->has_tensors;
     if (!top->count)
         printf("%s no process of yours is running with memshim and a device\n", time);
 }

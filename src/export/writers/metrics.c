@@ -13,16 +13,18 @@
 #include "export/writers/metrics.h"
 #include "export/names.h"
 #include "report/analyse/leak_class.h"
+#include "report/analyse/owners.h"
+#include "report/read/layer.h"
 #include "report/text/utf8.h"
 
 /* Series of one family that Prometheus' own advice still calls harmless: "keep the cardinality below 10", and
  * a few metrics may have more. */
 enum { SITES_MAX = 20, OWNERS_MAX = 20 };
-enum { FAMILIES_MAX = 24, LABEL_BYTES_MAX = 256 };
+enum { FAMILIES_MAX = 48, LABEL_BYTES_MAX = 256 };
 
 /* Its samples come process by process; all of a family stand together. */
 struct family {
-    char name[64], help[96];
+    char name[96], help[96];
     const char *type, *unit;
     FILE *out;
     char *samples;
@@ -32,8 +34,8 @@ struct family {
 struct ms_metrics {
     struct family families[FAMILIES_MAX];
     size_t count;
-    FILE *out; /* the family in hand; NULL: there is no memory for it */
-    bool failed;
+    FILE *out;                      /* the family in hand; NULL: there is no memory for it */
+    bool failed, tensors;           /* tensors: the report in hand shows them, so that names say so */
     const struct ms_report *report; /* in hand, and the labels of its process, escaped */
     char *process;
     struct ms_names processes; /* the labels of all */
@@ -71,13 +73,26 @@ static void metrics_put_label(FILE *out, const char *name, const char *text)
     fputc('"', out);
 }
 
+/* "memshim_device_live_bytes", or "memshim_tensors_device_live_bytes". */
+static void metrics_full_name(const struct ms_metrics *metrics, char full[static 96], const char *name)
+{
+    static const char first[] = "memshim_";
+
+    if (metrics->tensors)
+        snprintf(full, 96, "%stensors_%s", first, name + sizeof(first) - 1);
+    else
+        snprintf(full, 96, "%s", name);
+}
+
 /* The family into which the samples that follow go; `unit` is the end of a gauge's name, or of a counter's
  * before "_total". */
-static void family(struct ms_metrics *metrics, const char *name, const char *type, const char *unit,
+static void family(struct ms_metrics *metrics, const char *of, const char *type, const char *unit,
                    const char *help)
 {
     struct family *family = metrics->families;
+    char name[96];
 
+    metrics_full_name(metrics, name, of);
     while (family < metrics->families + metrics->count && strcmp(family->name, name) != 0)
         family++;
     if (family == metrics->families + metrics->count) {
@@ -97,8 +112,11 @@ static void family(struct ms_metrics *metrics, const char *name, const char *typ
 
 static void sample(const struct ms_metrics *metrics, const char *name, const char *labels, json_int_t value)
 {
+    char full[96];
+
+    metrics_full_name(metrics, full, name);
     if (metrics->out)
-        fprintf(metrics->out, "%s{%s%s} %" JSON_INTEGER_FORMAT "\n", name, metrics->process, labels, value);
+        fprintf(metrics->out, "%s{%s%s} %" JSON_INTEGER_FORMAT "\n", full, metrics->process, labels, value);
 }
 
 /* Labels that begin with a comma, for the caller to free(); NULL without memory. */
@@ -150,24 +168,30 @@ static json_int_t figure_of(const json_t *device, const char *key)
 static void put_devices(struct ms_metrics *metrics)
 {
     static const struct {
-        const char *key, *name, *type, *help;
+        const char *key, *name, *type, *help, *tensors; /* help of tensors; NULL: of blocks alone */
     } rows[] = {
-        {"total_bytes", "memshim_device_memory_bytes", "gauge", "Memory of the device."},
-        {"live_bytes", "memshim_device_live_bytes", "gauge", "Bytes allocated and not freed."},
+        {"total_bytes", "memshim_device_memory_bytes", "gauge", "Memory of the device.", NULL},
+        {"live_bytes", "memshim_device_live_bytes", "gauge", "Bytes allocated and not freed.",
+         "Bytes of tensors: pieces that a framework gave on, and that live."},
         {"peak_live_bytes", "memshim_device_peak_live_bytes", "gauge",
-         "The most that was allocated at one time."},
+         "The most that was allocated at one time.", "The most bytes of tensors at one time."},
         {"held_bytes", "memshim_device_reserved_bytes", "gauge",
-         "What the program has of the device: the pool's memory, and what the vendor made."},
+         "What the program has of the device: the pool's memory, and what the vendor made.",
+         "What the frameworks have of the device, for tensors."},
         {"peak_held_bytes", "memshim_device_peak_reserved_bytes", "gauge",
-         "The most that it had of the device at one time."},
-        {"reserved_bytes", "memshim_device_pool_bytes", "gauge", "Memory that the vendor gave for the pool."},
+         "The most that it had of the device at one time.", "The most that they had of it."},
+        {"reserved_bytes", "memshim_device_pool_bytes", "gauge", "Memory that the vendor gave for the pool.",
+         NULL},
         {"peak_reserved_bytes", "memshim_device_peak_pool_bytes", "gauge",
-         "The most that the pool had at one time."},
-        {"live_count", "memshim_device_live_blocks", "gauge", "Blocks allocated and not freed."},
-        {"allocated_bytes", "memshim_device_allocated_bytes", "counter", "Bytes that were ever allocated."},
-        {"allocated_count", "memshim_device_allocations", "counter", "Allocations that were ever made."},
+         "The most that the pool had at one time.", NULL},
+        {"live_count", "memshim_device_live_blocks", "gauge", "Blocks allocated and not freed.",
+         "Tensors that live."},
+        {"allocated_bytes", "memshim_device_allocated_bytes", "counter", "Bytes that were ever allocated.",
+         "Bytes of all tensors that ever lived."},
+        {"allocated_count", "memshim_device_allocations", "counter", "Allocations that were ever made.",
+         "Tensors that ever lived."},
         {"vendor_calls", "memshim_device_vendor_calls", "counter",
-         "Allocations and frees that the vendor saw."},
+         "Allocations and frees that the vendor saw.", NULL},
     };
     const json_t *device;
     size_t k;
@@ -176,7 +200,10 @@ static void put_devices(struct ms_metrics *metrics)
         bool counter = !strcmp(rows[i].type, "counter"), bytes = strstr(rows[i].name, "_bytes") != NULL;
         char name[96];
 
-        family(metrics, rows[i].name, rows[i].type, bytes ? "bytes" : "", rows[i].help);
+        if (metrics->tensors && !rows[i].tensors)
+            continue;
+        family(metrics, rows[i].name, rows[i].type, bytes ? "bytes" : "",
+               metrics->tensors ? rows[i].tensors : rows[i].help);
         snprintf(name, sizeof(name), "%s%s", rows[i].name, counter ? "_total" : "");
         json_array_foreach (ms_report_array(metrics->report->root, "devices"), k, device)
             if (ms_report_device_first(metrics->report, device) == k)
@@ -325,8 +352,31 @@ static int begin_process(struct ms_metrics *metrics, const struct ms_report *rep
 {
     free(metrics->process);
     metrics->report = report;
+    metrics->tensors = ms_report_is_inner(report);
     metrics->process = process_labels(report);
     return metrics->process ? 0 : -1;
+}
+
+/* Beside the blocks, where there are any. */
+static int add_tensors(struct ms_metrics *metrics, const struct ms_report *report)
+{
+    struct ms_report inner;
+
+    if (!ms_report_has_inner(report))
+        return 0;
+    if (!ms_report_open_inner(report, &inner))
+        return -1;
+    ms_owners_annotate(&inner);
+    metrics->report = &inner;
+    metrics->tensors = true;
+    put_devices(metrics);
+    put_owners(metrics, "memshim_owner_live_bytes", "live_bytes", "What tensors of a category hold.");
+    put_owners(metrics, "memshim_owner_peak_bytes", "at_peak_bytes",
+               "What they held when tensors had most of the device.");
+    metrics->report = report;
+    metrics->tensors = false;
+    ms_report_close(&inner);
+    return 0;
 }
 
 int ms_metrics_add(struct ms_metrics *metrics, const struct ms_report *report)
@@ -340,7 +390,7 @@ int ms_metrics_add(struct ms_metrics *metrics, const struct ms_report *report)
     put_oom(metrics);
     put_owners(metrics, "memshim_owner_live_bytes", "live_bytes", "What an owner holds.");
     put_owners(metrics, "memshim_owner_peak_bytes", "at_peak_bytes", OWNER_PEAK_HELP);
-    return metrics->failed ? -1 : 0;
+    return add_tensors(metrics, report) < 0 || metrics->failed ? -1 : 0;
 }
 
 int ms_metrics_add_host(struct ms_metrics *metrics, const char *host, const char *name, const char *help,
@@ -398,9 +448,12 @@ static int write_metrics(FILE *out, const struct ms_export *job, bool open)
         family(metrics, "memshim_leaked_bytes", "gauge", "bytes",
                "Allocated and not freed when the process ended.");
         sample(metrics, "memshim_leaked_bytes", "", ms_report_leaked(report, NULL));
-        put_oom(metrics);
+        if (!metrics->tensors)
+            put_oom(metrics);
         put_owners(metrics, "memshim_owner_peak_bytes", "at_peak_bytes", OWNER_PEAK_HELP);
         result = put_sites(metrics, job);
+        if (result == 0 && !metrics->tensors)
+            result = add_tensors(metrics, report);
     }
     if (result == 0)
         result = metrics->failed ? -1 : ms_metrics_write(metrics, out, open);

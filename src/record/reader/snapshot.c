@@ -473,6 +473,19 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     return result;
 }
 
+void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p)
+{
+    *now_p = *most_p = 0;
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        const struct ms_heap_row *heap = &snapshot->heaps[i];
+        if (heap->device != device)
+            continue;
+        uint64_t peak = atomic_load(&heap->peak_reserved_bytes);
+        *now_p += peak ? atomic_load(&heap->reserved_bytes) : heap->live_bytes;
+        *most_p += peak ? peak : heap->live_bytes;
+    }
+}
+
 void ms_snapshot_release(struct ms_snapshot *snapshot)
 {
     if (snapshot->memory)

@@ -27,21 +27,6 @@ static json_t *heap_json(const struct ms_heap_row *heap)
     return json;
 }
 
-/* The bytes that the allocators of a device have of it: now, and at most, which of several may be more than
- * they ever had at once. Those that do not say have what they gave on. */
-static void heaps_of_device(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p)
-{
-    *now_p = *most_p = 0;
-    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
-        const struct ms_heap_row *heap = &snapshot->heaps[i];
-        if (heap->device != device)
-            continue;
-        uint64_t peak = atomic_load(&heap->peak_reserved_bytes);
-        *now_p += peak ? atomic_load(&heap->reserved_bytes) : heap->live_bytes;
-        *most_p += peak ? peak : heap->live_bytes;
-    }
-}
-
 static json_t *inner_device_json(int number, const struct ms_snapshot *snapshot)
 {
     const struct ms_account *account = &snapshot->devices[MS_LAYER_ACCOUNTS + (unsigned)number].account;
@@ -50,7 +35,7 @@ static json_t *inner_device_json(int number, const struct ms_snapshot *snapshot)
     uint64_t reserved, most;
     if (!ms_events_device(number, &info))
         memset(&info, 0, sizeof info);
-    heaps_of_device(snapshot, number, &reserved, &most);
+    ms_snapshot_heaps(snapshot, number, &reserved, &most);
     reserved = reserved > amount->live_bytes ? reserved : amount->live_bytes;
     most = most > amount->peak_live_bytes ? most : amount->peak_live_bytes;
     return json_pack("{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "index",
