@@ -35,8 +35,10 @@ enum ms_row {
 #undef MS_HOOK0
 #undef MS_PASS
     MS_ROW_COUNT,
-    MS_ROW_INNER = MS_ROW_COUNT, /* none: inner blocks that a program reports by include/memshim.h */
-    MS_ROW_RECORDED              /* what has a name in the record */
+    /* None: inner blocks that a program reports by include/memshim.h, and by NVTX. */
+    MS_ROW_INNER = MS_ROW_COUNT,
+    MS_ROW_INNER_NVTX,
+    MS_ROW_RECORDED /* what has a name in the record */
 };
 
 /** The class of a row, by which all is decided that is done around its calls (classes.def). */

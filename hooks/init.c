@@ -131,6 +131,7 @@ static void start_ledger(void)
         api_infos[row] = (struct ms_api_info){.name = name_in_record(ms_rows[row]),
                                               .family = ms_families[ms_rows[row]->api].tag};
     api_infos[MS_ROW_INNER] = (struct ms_api_info){.name = "memshim_inner_alloc", .family = "memshim"};
+    api_infos[MS_ROW_INNER_NVTX] = (struct ms_api_info){.name = "nvtxMemRegionsRegister", .family = "nvtx"};
     ms_ledger_init(api_infos, MS_ROW_RECORDED);
 }
 

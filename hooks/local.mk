@@ -17,7 +17,7 @@ HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.
 	hooks/follow/footprints.c hooks/follow/balance.h hooks/follow/balance.c hooks/serve/oom_fit.h \
 	hooks/serve/oom_fit.c hooks/follow/handles.c hooks/follow/imports.c hooks/init.h hooks/init.c \
 	hooks/observe/ends.c hooks/lookup/entry.h
-HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvtx.c hooks/observe/mstx.c \
+HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvtx.h hooks/observe/nvtx.c hooks/observe/nvtx_memory.c hooks/observe/mstx.c \
 	hooks/table/roctx.c hooks/table/pytorch.c hooks/observe/inner.h hooks/observe/inner.c hooks/table/cuda_uses.c hooks/follow/uses.h hooks/follow/uses.c \
 	hooks/follow/graph_execs.h hooks/follow/graph_execs.c hooks/follow/layouts.c
 HOOKS_SOURCES += hooks/serve/serve_handles.h hooks/serve/serve_handles.c hooks/serve/serve_wait.c

@@ -13,7 +13,7 @@ MS_EXPORT uint64_t memshim_pool(const char *name);
 MS_EXPORT void memshim_inner_alloc(uint64_t pool, const void *address, uint64_t bytes);
 MS_EXPORT void memshim_inner_free(const void *address);
 
-static bool inner_enter(struct ms_hook_scope *scope)
+bool ms_inner_enter(struct ms_hook_scope *scope)
 {
     if (ms_thread.depth > 0 || !ms_init_active())
         return false;
@@ -22,8 +22,8 @@ static bool inner_enter(struct ms_hook_scope *scope)
     return true;
 }
 
-static void inner_record(uint32_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
-                         const void *frame, const void *caller)
+void ms_inner_record(uint64_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
+                     const void *frame, const void *caller)
 {
     ms_stack_id stack = ms_stack_sampling() && !ms_stack_sampled(bytes) ? 0 : ms_stack_capture(frame, caller);
     ms_inner_alloc(heap, address, bytes, device, (uint16_t)row, ms_thread_id(), stack);
@@ -99,7 +99,7 @@ void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, co
     struct ms_hook_scope scope;
     int device;
     if (!report->address || !report->bytes || !ms_inner_device(report->device, &device) ||
-        !inner_enter(&scope))
+        !ms_inner_enter(&scope))
         return;
     uint32_t heap = pytorch_heap(device, row);
     if (report->has_reserved)
@@ -107,7 +107,7 @@ void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, co
     if (MS_UNLIKELY(ms_thread.refused && report->bytes > 0))
         inner_answered((uint64_t)report->bytes);
     if (report->bytes > 0)
-        inner_record(heap, report->address, (uint64_t)report->bytes, device, row, frame, caller);
+        ms_inner_record(heap, report->address, (uint64_t)report->bytes, device, row, frame, caller);
     else
         ms_inner_free(report->address);
     ms_hook_scope_leave_brief(&scope);
@@ -128,7 +128,7 @@ uint64_t memshim_pool(const char *name)
 {
     struct ms_hook_scope scope;
     uint64_t pool = 0;
-    if (!name || !*name || !inner_enter(&scope))
+    if (!name || !*name || !ms_inner_enter(&scope))
         return 0;
     pool = ms_heap_open(name, MS_DEVICE_NONE, MS_ROW_INNER);
     ms_hook_scope_leave_brief(&scope);
@@ -138,19 +138,19 @@ uint64_t memshim_pool(const char *name)
 void memshim_inner_alloc(uint64_t pool, const void *address, uint64_t bytes)
 {
     struct ms_hook_scope scope;
-    if (!address || !bytes || !inner_enter(&scope))
+    if (!address || !bytes || !ms_inner_enter(&scope))
         return;
     int device = device_at((uintptr_t)address);
     uint32_t heap = ms_heap_on((uint32_t)pool, device);
-    inner_record(heap, (uintptr_t)address, bytes, device, MS_ROW_INNER, __builtin_frame_address(0),
-                 __builtin_return_address(0));
+    ms_inner_record(heap, (uintptr_t)address, bytes, device, MS_ROW_INNER, __builtin_frame_address(0),
+                    __builtin_return_address(0));
     ms_hook_scope_leave_brief(&scope);
 }
 
 void memshim_inner_free(const void *address)
 {
     struct ms_hook_scope scope;
-    if (!address || !inner_enter(&scope))
+    if (!address || !ms_inner_enter(&scope))
         return;
     ms_inner_free((uintptr_t)address);
     ms_hook_scope_leave_brief(&scope);

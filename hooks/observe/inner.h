@@ -1,8 +1,9 @@
 /* inner.h - reports of inner blocks: pieces that an allocator of the program's own gives it.
  *
- * Floor 3. Reporters: PyTorch (table/pytorch.def), and programs by include/memshim.h (inner.c). Each block
- * gets the stack of the call. Any thread; the allocator's own locks may be held, so that nobody is called
- * back but the vendor, about addresses, where a program does not say the device. */
+ * Floor 3. Reporters: PyTorch (table/pytorch.def), programs by include/memshim.h (inner.c), and what speaks
+ * NVTX (nvtx_memory.c). Each block gets the stack of the call. Any thread; the allocator's own locks may be
+ * held, so that nobody is called back but the vendor, about addresses, where a program does not say the
+ * device. */
 #ifndef MS_HOOKS_OBSERVE_INNER_H
 #define MS_HOOKS_OBSERVE_INNER_H
 
@@ -10,7 +11,14 @@
 #include <stdint.h>
 
 #include "hooks/hook.h"
+#include "hooks/hook_scope.h"
 #include "vendor/abi/pytorch.h"
+
+/** True if this report counts: then the hook scope is entered, and is left by ms_hook_scope_leave_brief. */
+bool ms_inner_enter(struct ms_hook_scope *scope);
+/** Within it: a block of `heap` (ms_inner_alloc) was given, from the stack of the wrapper. */
+void ms_inner_record(uint64_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
+                     const void *frame, const void *caller);
 
 /** PyTorch's word of one block, or that there was no memory for one. */
 struct ms_inner_report {

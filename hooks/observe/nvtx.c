@@ -6,6 +6,7 @@
  * their texts are in the record. */
 #include <wchar.h>
 
+#include "hooks/observe/nvtx.h"
 #include "vendor/abi/nvtx.h"
 #include "hooks/observe/phases.h"
 
@@ -41,30 +42,40 @@ static size_t put_character(char *into, uint32_t c)
     return bytes;
 }
 
-static uint32_t wide_text(const wchar_t *text)
+static uint32_t nvtx_wide_text(const wchar_t *text, uint32_t (*keep)(const char *))
 {
     char narrow[MS_PHASE_NAME_BYTES + 4];
     size_t bytes = 0;
     for (; text && *text && bytes < MS_PHASE_NAME_BYTES; text++)
         bytes += put_character(narrow + bytes, (uint32_t)*text);
     narrow[bytes] = '\0';
-    return ms_phase_text(narrow);
+    return keep(narrow);
+}
+
+static uint32_t wide_text(const wchar_t *text)
+{
+    return nvtx_wide_text(text, ms_phase_text);
+}
+
+uint32_t ms_nvtx_text(unsigned type, const void *text, uint32_t (*keep)(const char *))
+{
+    switch (type) {
+    case MS_NVTX_TEXT_ASCII:
+        return keep(text);
+    case MS_NVTX_TEXT_WIDE:
+        return nvtx_wide_text(text, keep);
+    case MS_NVTX_TEXT_REGISTERED:
+        return nvtx_number_of(text);
+    default:
+        return 0;
+    }
 }
 
 static uint32_t nvtx_text_of(const struct ms_nvtx_attributes *attributes)
 {
     if (!attributes || attributes->size < ATTRIBUTES_BYTES)
         return 0;
-    switch (attributes->text_type) {
-    case MS_NVTX_TEXT_ASCII:
-        return ms_phase_text(attributes->text);
-    case MS_NVTX_TEXT_WIDE:
-        return wide_text(attributes->text);
-    case MS_NVTX_TEXT_REGISTERED:
-        return nvtx_number_of(attributes->text);
-    default:
-        return 0;
-    }
+    return ms_nvtx_text((unsigned)attributes->text_type, attributes->text, ms_phase_text);
 }
 
 /* One function for each of NVTX's: `told` is evaluated within the hook scope, and is the answer; else that is

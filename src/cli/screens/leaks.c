@@ -146,6 +146,20 @@ void ms_leaks_print_sums(FILE *out, const struct ms_report *report, const struct
                 late, late == 1 ? " was" : "s were");
 }
 
+/* Who made them may have named them. */
+static void put_names(FILE *out, const json_t *leak)
+{
+    const json_t *names = json_object_get(leak, "names"), *name;
+    size_t i;
+
+    json_array_foreach (names, i, name) {
+        fputs(i ? ", " : ", named ", out);
+        ms_text_put(out, json_string_value(name));
+    }
+    if (json_array_size(names) && (json_int_t)json_array_size(names) < ms_report_int(leak, "count"))
+        fputs(" and others", out);
+}
+
 static void print_leak(FILE *out, const struct ms_report *report, const json_t *leak, size_t depth)
 {
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
@@ -164,6 +178,7 @@ static void print_leak(FILE *out, const struct ms_report *report, const json_t *
         fprintf(out, ", %sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(site), device);
     ms_text_put_library(out, report, ms_report_int(site, "stack"));
     ms_text_put_own(out, report, ms_report_int(site, "stack"));
+    put_names(out, leak);
     fputc('\n', out);
     ms_text_callers(out, report, ms_report_int(site, "stack"), "    ", depth);
 }

@@ -24,8 +24,8 @@ static int leaks_take(void *arg, int id, const char *value)
 
 static json_t *leak_json(const struct ms_report *report, json_t *leak)
 {
-    static const char *const keys[] = {"site",  "class", "pattern",  "framework",
-                                       "bytes", "count", "first_ns", "last_ns"};
+    static const char *const keys[] = {"site",  "class",    "pattern", "framework", "bytes",
+                                       "count", "first_ns", "last_ns", "names"};
     json_t *site = ms_report_site(report, ms_report_int(leak, "site"));
     json_int_t stack = ms_report_int(site, "stack");
     json_t *object = json_object();

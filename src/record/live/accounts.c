@@ -235,21 +235,21 @@ static MS_INLINE uint32_t arrive_new(const struct ms_arrival *arrival)
 
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns)
 {
-    const struct ms_arrival arrival = {*block, now_ns, false, false, ms_stack_sampling()};
+    const struct ms_arrival arrival = {*block, now_ns, false, false, ms_stack_sampling(), 0};
     return arrive_new(&arrival);
 }
 
 uint32_t ms_ledger_serve(const struct ms_block *block)
 {
-    const struct ms_arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling()};
+    const struct ms_arrival arrival = {*block, ms_ledger_now(), true, false, ms_stack_sampling(), 0};
     uint32_t record_id = arrive_new(&arrival);
     ms_trace_write_due();
     return record_id;
 }
 
-uint32_t ms_account_restore(const struct ms_block *block)
+uint32_t ms_account_restore(const struct ms_block *block, uint64_t grown_bytes)
 {
-    const struct ms_arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false};
+    const struct ms_arrival arrival = {*block, ms_ledger_now(), block->is_served, true, false, grown_bytes};
     return arrive(shard_of(block->site, block->device), &arrival);
 }
 

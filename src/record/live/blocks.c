@@ -198,9 +198,42 @@ void ms_ledger_free_abort(const struct ms_block *block)
     uint32_t place;
     ms_lock(&stripe->lock);
     if (blocks_find_place(stripe, h, block, now_ns, &place))
-        blocks_put(stripe, h, place, ms_account_restore(block), now_ns);
+        blocks_put(stripe, h, place, ms_account_restore(block, 0), now_ns);
     ms_unlock(&stripe->lock);
     ms_trace_write_due();
+}
+
+bool ms_ledger_resize(enum ms_space space, uint64_t key, uint64_t bytes)
+{
+    uint64_t h = blocks_hash(space, key), now_ns = ms_ledger_now();
+    struct stripe *stripe = stripe_of(h);
+    struct ms_block block;
+    ms_lock(&stripe->lock);
+    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
+    bool found = stripe->index && stripe->index[place].row;
+    if (found) {
+        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, &block);
+        uint64_t grown_bytes = bytes > block.bytes ? bytes - block.bytes : 0;
+        block.bytes = block.requested = bytes;
+        place = probe(stripe, h, space, key);
+        blocks_put(stripe, h, place, ms_account_restore(&block, grown_bytes), now_ns);
+    }
+    ms_unlock(&stripe->lock);
+    ms_trace_write_due();
+    return found;
+}
+
+bool ms_ledger_name(enum ms_space space, uint64_t key, uint32_t name)
+{
+    uint64_t h = blocks_hash(space, key);
+    struct stripe *stripe = stripe_of(h);
+    ms_lock(&stripe->lock);
+    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
+    bool found = stripe->index && stripe->index[place].row;
+    if (found)
+        ms_block_row_at(stripe->index[place].row - 1)->stream = name;
+    ms_unlock(&stripe->lock);
+    return found;
 }
 
 bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
@@ -218,29 +251,44 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
     return found;
 }
 
-/* Also looked at without a lock, to be looked at again with it. */
-static MS_UNSYNCHRONIZED bool dies_with(const struct ms_block_row *row, uint64_t context)
+/* Also looked at without a lock, to be looked at again with it. A heap's pieces are freed with it, blocks die
+ * with their context. */
+static MS_UNSYNCHRONIZED bool ends_with(const struct ms_block_row *row, uint64_t context,
+                                        enum ms_block_end end)
 {
-    return ms_block_row_is_live(row) && row->context == context && !(row->tags & MS_BLOCK_ROW_OUTLIVES);
+    return ms_block_row_is_live(row) && row->context == context &&
+           (end == MS_BLOCK_FREED ? ms_block_row_kind(row) == MS_KIND_INNER
+                                  : !(row->tags & MS_BLOCK_ROW_OUTLIVES));
 }
 
 /* Looks again under the locks: the block may have been freed meanwhile, and its row used again. */
-static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t context, uint64_t now_ns,
-                                               struct ms_block *block_p)
+static MS_UNSYNCHRONIZED bool end_with_context(uint32_t record_id, uint64_t context, enum ms_block_end end,
+                                               uint64_t now_ns, struct ms_block *block_p)
 {
     const struct ms_block_row *row = ms_block_row_at(record_id - 1);
     unsigned space = ms_block_row_space(row);
     uint64_t key = row->key, h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     if (row->tags & MS_BLOCK_ROW_SERVED)
-        return ms_account_remove(record_id, space, key, true, context, MS_BLOCK_DIED, now_ns, block_p);
+        return ms_account_remove(record_id, space, key, true, context, end, now_ns, block_p);
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
-    bool dies = stripe->index && stripe->index[place].row == record_id && dies_with(row, context);
-    if (dies)
-        blocks_end_block(stripe, place, MS_BLOCK_DIED, now_ns, block_p);
+    bool ends = stripe->index && stripe->index[place].row == record_id && ends_with(row, context, end);
+    if (ends)
+        blocks_end_block(stripe, place, end, now_ns, block_p);
     ms_unlock(&stripe->lock);
-    return dies;
+    return ends;
+}
+
+void ms_ledger_heap_ended(uint64_t context)
+{
+    uint32_t rows = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
+    uint64_t now_ns = ms_ledger_now();
+    for (uint32_t record_id = 1; record_id <= rows; record_id++) {
+        if (ends_with(ms_block_row_at(record_id - 1), context, MS_BLOCK_FREED) &&
+            end_with_context(record_id, context, MS_BLOCK_FREED, now_ns, NULL))
+            ms_trace_write_due();
+    }
 }
 
 void ms_ledger_context_died(uint64_t context)
@@ -250,8 +298,8 @@ void ms_ledger_context_died(uint64_t context)
     bool any = false;
     for (uint32_t record_id = 1; record_id <= rows; record_id++) {
         struct ms_block block;
-        if (!dies_with(ms_block_row_at(record_id - 1), context) ||
-            !end_with_context(record_id, context, death.t_ns, &block))
+        if (!ends_with(ms_block_row_at(record_id - 1), context, MS_BLOCK_DIED) ||
+            !end_with_context(record_id, context, MS_BLOCK_DIED, death.t_ns, &block))
             continue;
         any = true;
         if (!ms_kind_is_device(block.kind))

@@ -64,16 +64,31 @@ uint32_t ms_heap_on(uint32_t heap, int device)
     return row->device == device ? heap : ms_heap_open(row->name, device, row->api);
 }
 
+static void heap_raise_peak(struct ms_heap_row *row, uint64_t bytes)
+{
+    uint64_t most = atomic_load_explicit(&row->peak_reserved_bytes, memory_order_relaxed);
+    while (bytes > most && !atomic_compare_exchange_weak_explicit(&row->peak_reserved_bytes, &most, bytes,
+                                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 void ms_heap_reserved(uint32_t heap, uint64_t bytes)
 {
     if (!heap)
         return;
     struct ms_heap_row *row = heap_at(heap);
-    uint64_t most = atomic_load_explicit(&row->peak_reserved_bytes, memory_order_relaxed);
-    while (bytes > most && !atomic_compare_exchange_weak_explicit(&row->peak_reserved_bytes, &most, bytes,
-                                                                  memory_order_relaxed, memory_order_relaxed))
-        ;
+    heap_raise_peak(row, bytes);
     atomic_store_explicit(&row->reserved_bytes, bytes, memory_order_relaxed);
+}
+
+void ms_heap_reserved_more(uint32_t heap, int64_t bytes)
+{
+    if (!heap)
+        return;
+    struct ms_heap_row *row = heap_at(heap);
+    uint64_t before = atomic_fetch_add_explicit(&row->reserved_bytes, (uint64_t)bytes, memory_order_relaxed);
+    if (bytes > 0)
+        heap_raise_peak(row, before + (uint64_t)bytes);
 }
 
 void ms_heaps_copy(struct ms_heap_row *rows, uint32_t count)
@@ -102,7 +117,7 @@ void ms_heaps_clean(void)
     ms_table_publish(MS_TABLE_HEAPS, count);
 }
 
-void ms_inner_alloc(uint32_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
+void ms_inner_alloc(uint64_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
                     uint32_t thread, ms_stack_id stack)
 {
     const struct ms_block block = {.key = address,
@@ -122,6 +137,27 @@ void ms_inner_alloc(uint32_t heap, uint64_t address, uint64_t bytes, int device,
 bool ms_inner_free(uint64_t address)
 {
     return ms_ledger_free_begin(MS_SPACE_INNER, address, NULL);
+}
+
+void ms_inner_free_all(uint64_t heap)
+{
+    ms_ledger_heap_ended(heap);
+}
+
+bool ms_inner_resize(uint64_t address, uint64_t bytes)
+{
+    return ms_ledger_resize(MS_SPACE_INNER, address, bytes);
+}
+
+bool ms_inner_name(uint64_t address, uint32_t name)
+{
+    return ms_ledger_name(MS_SPACE_INNER, address, name);
+}
+
+int ms_inner_api(uint64_t address)
+{
+    struct ms_block block;
+    return ms_ledger_find(MS_SPACE_INNER, address, &block) ? block.api : -1;
 }
 
 static void heaps_reset(void)

@@ -32,17 +32,28 @@ uint32_t ms_heap_open(const char *name, int device, uint16_t api);
 uint32_t ms_heap_on(uint32_t heap, int device);
 /** The allocator says that its segments have so many bytes. `heap` may be 0. */
 void ms_heap_reserved(uint32_t heap, uint64_t bytes);
+/** It says that they have so many more, or fewer. */
+void ms_heap_reserved_more(uint32_t heap, int64_t bytes);
 /** Copies `count` rows. */
 void ms_heaps_copy(struct ms_heap_row *rows, uint32_t count);
 /** Of a file that was read: nothing in the rows is beyond what it may be. */
 void ms_heaps_clean(void);
 
 /** A piece at `address` was given to the program, of heap `heap` (0: of none that is known). A piece that is
- * live there ends, as one whose end was not told. */
-void ms_inner_alloc(uint32_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
+ * live there ends, as one whose end was not told. The upper half of `heap` is the reporter's own, by which
+ * what it has several of under one name is told apart in ms_inner_free_all. */
+void ms_inner_alloc(uint64_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
                     uint32_t thread, ms_stack_id stack);
 /** It was given back. False if none was live there. */
 bool ms_inner_free(uint64_t address);
+/** All pieces of that heap (upper half included) were given back. Goes through the whole record. */
+void ms_inner_free_all(uint64_t heap);
+/** It has so many bytes from now on, and is the same piece. */
+bool ms_inner_resize(uint64_t address, uint64_t bytes);
+/** Who has it calls it so (ms_phase_text). */
+bool ms_inner_name(uint64_t address, uint32_t name);
+/** The api of who reported the piece that is live at `address`; -1 if none is. */
+int ms_inner_api(uint64_t address);
 /** The heap of an inner block; 0 for none. */
 static inline uint32_t ms_inner_heap(const struct ms_block *block)
 {

@@ -39,8 +39,9 @@ bool ms_account_is_bounded(unsigned number);
 /** Counts a block in that is found by its key, as born at `now_ns`, and gives it a row that says so: returns
  * the row + 1, or 0 without room. Under the block's stripe. */
 uint32_t ms_account_add(const struct ms_block *block, uint64_t now_ns);
-/** The opposite of a removal, after a refused free: as if it had never been begun. */
-uint32_t ms_account_restore(const struct ms_block *block);
+/** The opposite of a removal, after a refused free: as if it had never been begun. Also of a block that has
+ * another size now, `grown_bytes` more. */
+uint32_t ms_account_restore(const struct ms_block *block, uint64_t grown_bytes);
 /** The block of the row - 1 went, at `now_ns`: its row says so, and its end is counted. False, and nothing
  * is done, if it is not a live block of `space`, `key` and `context` (0: of any), which must be `served` or
  * not. Under its stripe, if it has an entry there. `block_p` may be NULL. */

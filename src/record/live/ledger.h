@@ -62,7 +62,7 @@ struct ms_block {
     uint64_t bytes;     /* what the vendor was asked for (pitch included) */
     uint64_t requested; /* what the program asked for */
     uint64_t context;   /* the vendor's context id; blocks die with it unless `outlives_context` */
-    uint64_t stream;    /* handle as the program gave it; 0 for none or default */
+    uint64_t stream;    /* handle as the program gave it; 0 for none or default. Of an inner block its name */
     uint64_t born_ns;   /* ms_ledger_now(), filled in by ms_ledger_alloc */
     uint64_t freed_ns;  /* likewise by ms_ledger_free_begin */
     ms_stack_id stack;
@@ -130,6 +130,11 @@ void ms_ledger_reported(void (*tell)(uint64_t late_frees));
 /** The vendor refused what began (what it accepts was counted then): the block lives on as if nothing had
  * happened. */
 void ms_ledger_free_abort(const struct ms_block *block);
+/** The block has so many bytes from now on, and is the same. False if it was never seen. */
+bool ms_ledger_resize(enum ms_space space, uint64_t key, uint64_t bytes);
+/** An inner block has that name from now on, by its place in the texts (record/phases/phases.h), in place of
+ * one that it had. False if it was never seen. */
+bool ms_ledger_name(enum ms_space space, uint64_t key, uint32_t name);
 /** The vendor accepted a free of something never seen. */
 void ms_ledger_unseen_free(void);
 
@@ -200,6 +205,9 @@ bool ms_ledger_find(enum ms_space space, uint64_t key, struct ms_block *block_p)
 
 /** A context died and took its blocks with it (those that do not outlive it). */
 void ms_ledger_context_died(uint64_t context);
+
+/** The inner blocks of that context were freed with it. Goes through the whole record. */
+void ms_ledger_heap_ended(uint64_t context);
 
 /** A call of class alloc/free/... under row `api` returned; `served` from the pool; bytes is what it asked
  * for (0 for frees). */

@@ -58,12 +58,14 @@ static MS_INLINE bool ms_totals_past_is_kept(struct ms_shard *shard, uint64_t no
     return MS_LIKELY(now_ns < shard->latest_until_ns) || ms_totals_past_slowly(shard, now_ns);
 }
 
-/* A block that comes: `again` if its free was refused. What is compiled into the usual way has it in
- * registers; whoever is called from there gets a copy. */
+/* A block that comes: `again` if it only returns, as its free was refused, or it has another size, by which
+ * it may have grown. What is compiled into the usual way has it in registers; whoever is called from there
+ * gets a copy. */
 struct ms_arrival {
     struct ms_block block;
     uint64_t now_ns;
     bool served, again, sampled; /* sampled: as ms_stack_sampling() says */
+    uint64_t grown_bytes;        /* of one that returns */
 };
 
 /** accounts.c: a hit of the shard's latest site (hit.h) after which more is live than the shard may have by
@@ -84,6 +86,7 @@ static MS_INLINE void raise_site(struct ms_site *site, const struct ms_arrival *
     if (MS_UNLIKELY(extra && !arrival->again))
         site->total_rounding_bytes += extra;
     if (MS_UNLIKELY(arrival->again)) {
+        site->total_bytes += arrival->grown_bytes;
         site->free_count--;
         site->lifetime_ns_sum -= lifetime_ns(block->born_ns, block->freed_ns);
         return;
@@ -96,12 +99,12 @@ static MS_INLINE void raise_site(struct ms_site *site, const struct ms_arrival *
         ms_estimate_add(&site->estimate, bytes);
 }
 
-static MS_INLINE void raise_amount(struct ms_amount *amount, uint64_t bytes, bool again)
+static MS_INLINE void raise_amount(struct ms_amount *amount, const struct ms_arrival *arrival)
 {
-    amount->live_bytes += bytes;
+    amount->live_bytes += arrival->block.bytes;
     amount->live_count++;
-    amount->total_bytes += again ? 0 : bytes;
-    amount->total_count += !again;
+    amount->total_bytes += arrival->again ? arrival->grown_bytes : arrival->block.bytes;
+    amount->total_count += !arrival->again;
 }
 
 static inline void lower_amount(struct ms_amount *amount, uint64_t bytes)
@@ -115,11 +118,11 @@ static MS_INLINE void raise_account(struct ms_account *row, const struct ms_arri
     const struct ms_block *block = &arrival->block;
     struct ms_amount *kind = &row->kinds[block->kind];
     row->last_ns = arrival->now_ns;
-    raise_amount(kind, block->bytes, arrival->again);
+    raise_amount(kind, arrival);
     if (kind->live_bytes > kind->peak_live_bytes)
         kind->peak_live_bytes = kind->live_bytes;
     if (MS_LIKELY(ms_kind_is_device(block->kind)))
-        raise_amount(&row->device, block->bytes, arrival->again);
+        raise_amount(&row->device, arrival);
     else
         ms_totals_raise_host(block->kind, block->bytes, arrival->again);
 }

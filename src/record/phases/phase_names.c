@@ -63,7 +63,7 @@ static bool open_table(void)
     return true;
 }
 
-uint32_t ms_phase_text_locked(const char *text)
+uint32_t ms_phase_text_locked(const char *text, bool is_phases)
 {
     uint64_t hash = 1;
     size_t bytes = text ? kept_bytes(text) : 0;
@@ -79,7 +79,7 @@ uint32_t ms_phase_text_locked(const char *text)
                 return texts[place];
             continue;
         }
-        if (text_count >= TEXTS_MAX)
+        if (text_count >= (is_phases ? TEXTS_MAX : TEXTS_MAX / 2))
             return NO_ROOM_TEXT;
         uint32_t at = phase_names_append(text, bytes);
         text_count += at != 0;

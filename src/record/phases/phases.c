@@ -234,12 +234,22 @@ static struct ms_phase_open *innermost(enum ms_phase_source source, uint32_t dom
     return latest;
 }
 
-uint32_t ms_phase_text(const char *text)
+static uint32_t text_of(const char *text, bool is_phases)
 {
     ms_lock(&lock);
-    uint32_t at = ms_phase_text_locked(text);
+    uint32_t at = ms_phase_text_locked(text, is_phases);
     ms_unlock(&lock);
     return at;
+}
+
+uint32_t ms_phase_text(const char *text)
+{
+    return text_of(text, true);
+}
+
+uint32_t ms_phase_text_other(const char *text)
+{
+    return text_of(text, false);
 }
 
 int ms_phase_push(enum ms_phase_source source, uint32_t domain, uint32_t name)

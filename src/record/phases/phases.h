@@ -97,6 +97,8 @@ _Static_assert(sizeof(struct ms_phase_open) == MS_TABLE_PHASE_OPENS_ROW_BYTES, "
 /** The place of the text in the table of texts: the same for the same text. 0 for "" and NULL; where there is
  * no room that of "...". Of a long one the first characters. */
 uint32_t ms_phase_text(const char *text);
+/** As ms_phase_text, for what is no phase: such texts take half of the room at most. */
+uint32_t ms_phase_text_other(const char *text);
 /** The text there; "" for what is none. */
 const char *ms_phase_text_at(uint32_t text);
 
@@ -135,8 +137,8 @@ void ms_phases_release(struct ms_snapshot *snapshot);
 void ms_phases_clean(void);
 
 /* phase_names.c, under the lock. */
-/** ms_phase_text. */
-uint32_t ms_phase_text_locked(const char *text);
+/** ms_phase_text, or ms_phase_text_other. */
+uint32_t ms_phase_text_locked(const char *text, bool is_phases);
 /** The row of phases of that name; 0 where there is no room for another. */
 uint32_t ms_phase_row(enum ms_phase_source source, uint32_t domain, uint32_t name, uint64_t now_ns);
 static inline struct ms_phase *ms_phase_at(uint32_t row)

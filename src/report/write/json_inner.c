@@ -88,6 +88,9 @@ static void pieces_add(json_t *pieces, uint64_t offset, uint64_t bytes, const st
         json_object_set_new(json, "kind", json_string(ms_json_kind_name(inner->kind)));
         json_object_set_new(json, "thread", json_integer(inner->thread));
         json_object_set_new(json, "born_ns", json_integer((json_int_t)inner->born_ns));
+        const char *name = ms_phase_text_at((uint32_t)inner->stream);
+        if (*name)
+            json_object_set_new(json, "name", ms_out_string(name));
     }
     json_array_append_new(pieces, json);
 }

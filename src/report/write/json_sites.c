@@ -6,6 +6,8 @@
 
 #include "report/write/json.h"
 
+enum { NAMES_OF_LEAK_MAX = 8 };
+
 /* Keys are the least size of each class. */
 static json_t *size_histogram(const struct ms_site *site)
 {
@@ -112,8 +114,35 @@ static void owed(const struct ms_snapshot_site *copy, uint64_t *bytes_p, uint64_
     *count_p = (is_graphs ? copy->owed_count : copy->site.live_count) + copy->site.died_count;
 }
 
+/* The names of a site's live pieces, of the first ones. */
+static void add_names(json_t *leak, uint32_t place, const struct ms_snapshot_blocks *inner)
+{
+    json_t *names = NULL;
+    for (uint64_t i = 0; i < inner->count && json_array_size(names) < NAMES_OF_LEAK_MAX; i++) {
+        const struct ms_block *block = &inner->list[i];
+        if (!block->stream || block->site != place)
+            continue;
+        names = names ? names : json_array();
+        json_array_append_new(names, ms_out_string(ms_phase_text_at((uint32_t)block->stream)));
+    }
+    if (names)
+        json_object_set_new(leak, "names", names);
+}
+
+/* Most programs name nothing. */
+static const struct ms_snapshot_blocks *named_pieces(const struct ms_snapshot *snapshot, enum ms_layer layer)
+{
+    const struct ms_snapshot_blocks *inner = &snapshot->blocks[MS_LAYER_INNER];
+    for (uint64_t i = 0; layer == MS_LAYER_INNER && i < inner->count; i++) {
+        if (inner->list[i].stream)
+            return inner;
+    }
+    return NULL;
+}
+
 /* Allocated and never freed: what is live, and what its context took along. */
-static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot_site *copy)
+static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot_site *copy, uint32_t place,
+                       const struct ms_snapshot_blocks *named)
 {
     const struct ms_site *site = &copy->site;
     uint64_t bytes, count;
@@ -128,6 +157,8 @@ static void write_leak(struct ms_out *out, uint32_t id, const struct ms_snapshot
         (json_int_t)first_ns, "last_ns", (json_int_t)last_ns, "kind", ms_json_kind_name(site->kind),
         "died_with_context_bytes", (json_int_t)site->died_bytes);
     ms_json_set_device(json, site->device);
+    if (named)
+        add_names(json, place, named);
     ms_out_element(out, json);
 }
 
@@ -182,10 +213,11 @@ void ms_json_layer_sites(struct ms_out *out, const struct ms_report_input *input
         ms_out_element(out, json_sites_site_json(i - first, &snapshot->sites[i], input));
     ms_out_end_array(out);
 
+    const struct ms_snapshot_blocks *named = named_pieces(snapshot, layer);
     ms_out_key(out, is_inner ? "inner_leaks" : "leaks");
     ms_out_begin_array(out);
     for (uint32_t i = first; i < end; i++)
-        write_leak(out, i - first, &snapshot->sites[i]);
+        write_leak(out, i - first, &snapshot->sites[i], i, named);
     ms_out_end_array(out);
 }
 
