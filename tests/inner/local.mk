@@ -11,10 +11,11 @@ tests_inner_inner_user_SOURCES = tests/inner/inner_user.c tests/inner/c10.h
 tests_inner_inner_user_LDADD = libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/inner/inner.py tests/inner/sound.py tests/inner/limits.py tests/inner/live.py
 EXTRA_DIST += tests/inner/innerlib.py
-dist_check_SCRIPTS += tests/inner/inner.py
 
 # NVTX's extension for memory
 check_PROGRAMS += tests/inner/regions_user
 tests_inner_regions_user_SOURCES = tests/inner/regions_user.c tests/inner/regions.h tests/program.h
 tests_inner_regions_user_LDADD = libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/inner/regions.py
+dist_check_SCRIPTS += tests/inner/cxx.py
+EXTRA_DIST += tests/inner/arena_user.cc
