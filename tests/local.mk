@@ -63,6 +63,7 @@ include tests/nohang/local.mk
 include tests/faults/local.mk
 include tests/phases/local.mk
 include tests/inner/local.mk
+include tests/startup/local.mk
 include tests/cases/local.mk
 include tests/balance/local.mk
 include tests/oom/local.mk

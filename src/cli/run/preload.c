@@ -244,6 +244,30 @@ static int set_library_path(const char *directory)
     return 0;
 }
 
+int ms_preload_set_python(void)
+{
+    const char *inherited = getenv("PYTHONPATH");
+    char path[PATH_MAX], *slash;
+    struct list list = {NULL, false};
+
+    if (!preload_find("../share/memshim/startup/sitecustomize.py", "startup/sitecustomize.py", path))
+        return 0;
+    slash = strrchr(path, '/');
+    *slash = '\0';
+    if (strchr(path, ':'))
+        return 0;
+    preload_append(&list, "", path);
+    if (inherited && *inherited && strcmp(inherited, path) != 0)
+        preload_append(&list, "", inherited);
+    if (list.failed || setenv("PYTHONPATH", list.text, 1) < 0) {
+        free(list.text);
+        ms_cli_error("out of memory");
+        return -1;
+    }
+    free(list.text);
+    return 0;
+}
+
 int ms_preload_set_nvtx(bool quiet)
 {
     const char *own = getenv("NVTX_INJECTION64_PATH"), *library = ms_preload_library();

@@ -34,4 +34,8 @@ int ms_preload_set(bool sim, const char *path, bool quiet);
  * 0, or -1 after an error line. */
 int ms_preload_set_nvtx(bool quiet);
 
+/** Have Python read the start-up hook (python/startup), by PYTHONPATH; where it is not installed nothing is
+ * set. Returns 0, or -1 after an error line. */
+int ms_preload_set_python(void);
+
 #endif

@@ -366,7 +366,8 @@ static int run_follow(struct run_options *options, const char *path, char **argv
         return run_alone(options, path, argv);
     if (options->see_through && ms_see_through_set(options->quiet) < 0)
         return MS_EXIT_FAILED;
-    if (ms_option_int(MS_OPT_MODE) != MS_MODE_OFF && ms_preload_set_nvtx(options->quiet) < 0)
+    if (ms_option_int(MS_OPT_MODE) != MS_MODE_OFF &&
+        (ms_preload_set_nvtx(options->quiet) < 0 || ms_preload_set_python() < 0))
         return MS_EXIT_FAILED;
     if (ms_preload_set(options->sim, path, options->quiet) < 0 || ms_reports_begin(&run) < 0)
         return MS_EXIT_FAILED;

@@ -215,6 +215,23 @@ void ms_view_names(FILE *out, const struct ms_report *report, const char *view)
     }
 }
 
+/* True of a program of Python's whose CuPy or RMM would have reported its tensors. */
+static bool has_missed_hook(const struct ms_report *report)
+{
+    const json_t *run = json_object_get(report->root, "run"), *framework;
+    json_t *frameworks = ms_report_array(run, "frameworks");
+    size_t i;
+
+    json_array_foreach (frameworks, i, framework) {
+        const char *name = ms_report_text(framework, "name");
+
+        if ((!strcmp(name, "CuPy") || !strcmp(name, "RMM")) &&
+            strcmp(ms_report_text(framework, "view"), shows_names[TENSORS]) != 0)
+            return strcmp(ms_report_text(json_object_get(run, "python"), "state"), "absent") != 0;
+    }
+    return false;
+}
+
 void ms_view_print(FILE *out, const struct ms_report *report, const char *indent)
 {
     const char *view = ms_report_text(json_object_get(report->root, "run"), "view");
@@ -230,7 +247,10 @@ void ms_view_print(FILE *out, const struct ms_report *report, const char *indent
     } else if (!strcmp(view, "segments")) {
         fprintf(out, "%sshows segments of the cache of ", indent);
         ms_view_names(out, report, NULL);
-        fputs(", not tensors; memshim run --see-through shows these\n", out);
+        fputs(has_missed_hook(report)
+                  ? ", not tensors: Python read no start-up hook of memshim run (-I, -E, -S)\n"
+                  : ", not tensors; memshim run --see-through shows these\n",
+              out);
     } else if (!strcmp(view, "tensors")) {
         fprintf(out, "%sshows the tensors of ", indent);
         ms_view_names(out, report, NULL);
