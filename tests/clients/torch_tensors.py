@@ -1,6 +1,6 @@
 """PyTorch's tensors as memshim has them: at many moments the live ones are the active blocks of PyTorch's own snapshot, address by address, and lines those of its own history.
 
-usage: torch_tensors.py WAY: train, conv, generate, graphs, mempool, churn, streams, threads, compiled or lines. At each moment `memshim snapshot` looks at this process from
+usage: torch_tensors.py WAY: train, conv, generate, graphs, mempool, churn, streams, threads, compiled, lines or ddp. At each moment `memshim snapshot` looks at this process from
 outside; natively nothing is asked, and the same is printed.
 """
 import json
@@ -11,24 +11,14 @@ import sys
 import tempfile
 import threading
 
+import inner
 import mark
 import torch
 import torch_books as books
 from torch import nn
 
 DEVICE = "cuda"
-LIBRARY = [path for path in os.environ.get("LD_PRELOAD", "").split(":") if os.path.basename(path) == "libmemshim.so"]
 moments = 0
-
-
-def ask(*words):
-    """What the command makes, as JSON; it is no part of the program that is looked at."""
-    with tempfile.TemporaryDirectory() as place:
-        path = os.path.join(place, "report.json")
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        subprocess.run([os.path.join(os.path.dirname(LIBRARY[0]), "memshim"), *words[:1], "-o", path, *words[1:]], env=environment, check=True, capture_output=True)
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
 
 
 def theirs():
@@ -70,9 +60,9 @@ def look():
     global moments
     moments += 1
     torch.cuda.synchronize()
-    if not LIBRARY:
+    if not inner.LIBRARY:
         return
-    report = ask("snapshot", str(os.getpid()))
+    report = inner.snapshot()
     live = sum(device["live_bytes"] for device in report.get("inner_devices", []))
     mine, own = {at: size for at, (size, _) in ours(report).items()}, {at: size for at, (size, _) in theirs().items()}
     if live != torch.cuda.memory_allocated() or mine != own:
@@ -213,12 +203,12 @@ def lines():
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
     look()
-    if LIBRARY:
+    if inner.LIBRARY:
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "named.json")
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(ask("snapshot", str(os.getpid())), file)
-            mine, own = ours(ask("symbolize", path)), theirs()
+                json.dump(inner.snapshot(), file)
+            mine, own = ours(inner.ask("symbolize", path)), theirs()
         same = [address for address in own if mine.get(address, (0, None))[1] == own[address][1]]
         other = [(own[address][1], mine.get(address, (0, None))[1]) for address in own if own[address][1] and mine.get(address, (0, None))[1] != own[address][1]]
         unknown = [address for address in own if not own[address][1]]
@@ -228,10 +218,55 @@ def lines():
     del kept
 
 
+def launch():
+    """Two ranks, a process each, and no device here; says what each said."""
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, os.path.abspath(__file__), "ddp", os.path.join(place, "store")]
+        started = [subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+        for process in started:
+            sys.stdout.write(process.communicate()[0])
+    sys.exit(max(abs(process.returncode) for process in started))
+
+
+def ddp():
+    """A rank of DistributedDataParallel: its buckets, gradients as views of them, and a model that has parameters without a gradient."""
+    from torch import distributed
+    from torch.nn.parallel import DistributedDataParallel
+
+    rank = int(sys.argv[3])
+    torch.cuda.set_device(rank)
+    device = torch.device("cuda", rank)
+    distributed.init_process_group("nccl", init_method="file://" + sys.argv[2], world_size=2, rank=rank, device_id=device)
+    for views in (False, True):
+        model = nn.Sequential(*[nn.Linear(256, 256) for _ in range(6)]).to(device)
+        look()
+        parallel = DistributedDataParallel(model, device_ids=[rank], bucket_cap_mb=1, gradient_as_bucket_view=views)
+        optimizer = torch.optim.Adam(parallel.parameters())
+        look()
+        for _ in range(3):
+            loss = parallel(torch.zeros(4 + rank, 256, device=device)).sum()
+            look()
+            loss.backward()
+            look()
+            optimizer.step()
+            optimizer.zero_grad()
+            look()
+        del loss, optimizer, parallel, model
+    look()
+    distributed.barrier()
+    print("rank", rank, torch.cuda.max_memory_allocated(), "bytes at most", moments, "moments")
+    mark.leaks("rank %d, the handles of cuBLAS and a pinned word of the reducer" % rank, torch.cuda.memory_reserved() + 2 * books.HANDLE_BYTES + 8)
+    distributed.destroy_process_group()
+
+
+if sys.argv[1:] == ["ddp"]:
+    launch()
 HANDLES = {"train": 2, "conv": 2, "lines": 2}  # cuBLAS's, of the threads that multiply
 
 globals()[sys.argv[1]]()
 if sys.argv[1] == "threads":  # how much they took depends on who met whom
     torch.cuda.empty_cache()
+if sys.argv[1] == "ddp":
+    sys.exit(0)
 mark.leaks("the cache, and the handles of cuBLAS", torch.cuda.memory_reserved() + HANDLES.get(sys.argv[1], 0) * books.HANDLE_BYTES)
 print(sys.argv[1], moments, "moments", *([] if sys.argv[1] == "threads" else [torch.cuda.max_memory_allocated(), "bytes at most"]))

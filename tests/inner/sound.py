@@ -78,6 +78,15 @@ DAMAGES = [
      ("heaps", "inner_devices", "inner_sites", "inner_leaks", "inner_segments", "inner_timeline")]
 
 
+def elsewhere(row):
+    """All that is of device 0 is of device 1, as in the process of a second rank."""
+    for key, value in row.items() if isinstance(row, dict) else enumerate(row):
+        if key in ("device", "index") and value == 0:
+            row[key] = 1
+        elif isinstance(value, (dict, list)):
+            elsewhere(value)
+
+
 def complaints(report):
     path = os.path.join(TMP, "changed.json")
     with open(path, "w", encoding="utf-8") as file:
@@ -86,10 +95,13 @@ def complaints(report):
     return [line.removeprefix(path + ": ") for line in done.stdout.splitlines()] + done.stderr.splitlines()
 
 
-plan(2 + len(DAMAGES))
+plan(3 + len(DAMAGES))
 sound = {"torch": read(play("torch", "2")[1]), "grow": read(play("grow")[1])}
 for name, whole in sound.items():
     fact(not complaints(whole), "the report of %s is sound" % name, complaints(whole))
+moved = copy.deepcopy(sound["torch"])
+elsewhere(moved)
+fact(not complaints(moved), "so is that of a process with device 1 alone", complaints(moved))
 for name, damage, said in DAMAGES:
     changed = copy.deepcopy(sound[name])
     damage(changed)

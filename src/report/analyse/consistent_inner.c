@@ -94,7 +94,7 @@ static void check_outer(struct ms_inquiry *inquiry, const json_t *device, size_t
                         const struct ms_report *outer)
 {
     static const char *const keys[] = {"live_bytes", "peak_live_bytes"};
-    size_t row = ms_report_device_of(outer, device);
+    size_t row = ms_report_device_first(outer, device);
     const json_t *blocks =
         row == SIZE_MAX ? NULL : json_array_get(ms_report_array(outer->root, "devices"), row);
 
