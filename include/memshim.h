@@ -24,7 +24,8 @@
  *     MEMSHIM_INNER_FREE(piece);
  *
  * A piece has the call stack of MEMSHIM_INNER_ALLOC. It is reported after it was given, and before it is
- * given back, so that nobody else has the address meanwhile. */
+ * given back, so that nobody else has the address meanwhile; what is left of a block when that is freed ends
+ * with it. */
 #ifndef MEMSHIM_H
 #define MEMSHIM_H
 

@@ -22,11 +22,12 @@ bool ms_inner_enter(struct ms_hook_scope *scope)
     return true;
 }
 
+/* PyTorch tells the end of each piece before its segment goes; others may give the whole back. */
 void ms_inner_record(uint64_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
                      const void *frame, const void *caller)
 {
     ms_stack_id stack = ms_stack_sampling() && !ms_stack_sampled(bytes) ? 0 : ms_stack_capture(frame, caller);
-    ms_inner_alloc(heap, address, bytes, device, (uint16_t)row, ms_thread_id(), stack);
+    ms_inner_alloc(heap, address, bytes, device, (uint16_t)row, ms_thread_id(), stack, row >= MS_ROW_INNER);
 }
 
 /* --- PyTorch --- */

@@ -113,6 +113,17 @@ def check_pools():
     fact(natively.returncode == 0 and natively.stdout == "0\n", "without memshim the functions are not there, and nothing happens", [natively.stdout, natively.stderr])
 
 
+def check_arenas():
+    """Pieces end with the block that they lie in, however that ends; others stay."""
+    for mode in ("pool", "track"):
+        done, path = play("arenas", MEMSHIM_MODE=mode)
+        report = read(path)
+        device, heap = report["inner_devices"][0], report["heaps"][0]
+        pieces = sum(block["state"] == "live" for segment in report["inner_segments"] for block in segment["blocks"])
+        fact(done.stdout == "99\n" and (device["live_count"], heap["live_count"], pieces, device["allocated_count"], device["peak_live_bytes"]) == (99, 99, 99, 510, 500 * 1000),
+             "mode %s: pieces end with their block" % mode, [done.stdout, done.stderr, device, heap])
+
+
 def check_growth():
     """Steps that keep one piece more each are found, with the line; those that keep none are not."""
     done, path = play("grow")
@@ -203,7 +214,7 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(59)
+plan(61)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -212,6 +223,7 @@ check_killed()
 check_child()
 check_off()
 check_pools()
+check_arenas()
 check_growth()
 check_layers()
 check_categories()

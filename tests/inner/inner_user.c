@@ -1,18 +1,20 @@
 /* inner_user.c - a program whose memory comes from an allocator of its own: inner_user WAY [NUMBER].
  *
- * torch RELEASE   the stand-in of PyTorch, opened as Python opens it, by the report of that release (0 to 2);
- * some pieces stay. Prints what the report must say: live, count, peak, reserved; and whether all that was
- *                 reported reached PyTorch's own function
- * threads         the same with four threads
- * wait            some pieces, and then nothing until it is ended
- * kill            the same, and ends itself by SIGKILL in the middle of a step
- * fork            some pieces, and then a child of fork that takes five and keeps them
- * grow            steps that are phases, each of which keeps one piece more; freed in the end
- * steady          the same, and none is kept
- * refused RELEASE on a device of 64 MiB: the allocator has no memory for a piece, for three reasons, and once
- * it has some by giving back what is idle; then the program itself asks in vain cost FRAMES     prints the
- * nanoseconds of processor time of a piece that comes and goes, of thousands, with so many frames more on the
- * stack pools           two pools of one name and another, by include/memshim.h */
+ * - torch RELEASE: the stand-in of PyTorch, opened as Python opens it, by the report of that release (0 to
+ * 2); some pieces stay. Prints what the report must say: live, count, peak, reserved; and whether all that
+ * was reported reached PyTorch's own function
+ * - threads: the same with four threads
+ * - wait: some pieces, and then nothing until it is ended
+ * - kill: the same, and ends itself by SIGKILL in the middle of a step
+ * - fork: some pieces, and then a child of fork that takes five and keeps them
+ * - grow: steps that are phases, each of which keeps one piece more; freed in the end
+ * - steady: the same, and none is kept
+ * - refused RELEASE: on a device of 64 MiB the allocator has no memory for a piece, for three reasons, and
+ * once it has some by giving back what is idle; then the program itself asks in vain
+ * - cost FRAMES: prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
+ * so many frames more on the stack
+ * - pools: two pools of one name and another, by include/memshim.h
+ * - arenas: pieces whose blocks are freed with them in it; prints how many are left */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +31,9 @@
 
 int cudaMalloc(void **pointer, size_t bytes);
 int cudaFree(void *pointer);
+int cudaMallocManaged(void **pointer, size_t bytes, unsigned flags);
+int cudaMallocAsync(void **pointer, size_t bytes, void *stream);
+int cudaFreeAsync(void *pointer, void *stream);
 
 enum { STEPS = 3000, PIECES = 200, KEPT = 10, THREADS = 4 };
 
@@ -246,12 +251,46 @@ static void pools(void)
     printf("%d\n", weights == again && weights != cache);
 }
 
+enum { EACH = 100 };
+
+static void carve(uint64_t pool, char *block, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        MEMSHIM_INNER_ALLOC(pool, block + i * 1024, 1000);
+}
+
+/* A block of each kind that ends in a way of its own; the first ends once more, as another. */
+static void arenas(void)
+{
+    char *served, *again, *managed, *ordered, *stays, *large;
+    uint64_t arena = MEMSHIM_POOL("arena");
+    cudaMalloc((void **)&served, 1 << 20);
+    cudaMalloc((void **)&stays, 1 << 20);
+    cudaMalloc((void **)&large, 64 << 20);
+    cudaMallocManaged((void **)&managed, 1 << 20, 1);
+    cudaMallocAsync((void **)&ordered, 1 << 20, NULL);
+    carve(arena, served, EACH);
+    carve(arena, managed, EACH);
+    carve(arena, ordered, EACH);
+    carve(arena, stays, EACH);
+    carve(arena, large + (32 << 20), EACH);
+    cudaFree(served);
+    cudaFree(managed);
+    cudaFreeAsync(ordered, NULL);
+    cudaFree(large);
+    cudaMalloc((void **)&again, 1 << 20);
+    carve(arena, again, EACH / 10);
+    cudaFree(again);
+    MEMSHIM_INNER_FREE(stays);
+    printf("%d\n", EACH - 1);
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
     release = argc > 2 && strcmp(way, "cost") ? atoi(argv[2]) : 2;
-    if (strcmp(way, "pools") == 0) {
-        pools();
+    if (strcmp(way, "pools") == 0 || strcmp(way, "arenas") == 0) {
+        (strcmp(way, "pools") == 0 ? pools : arenas)();
         return 0;
     }
     open_torch();

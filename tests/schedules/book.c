@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "files.h"
 #include "record/file/journal.h"
+#include "record/live/inner.h"
 #include "record/live/invalid_frees.h"
 #include "record/footprint/footprints.h"
 
@@ -161,7 +162,19 @@ struct ms_block *book_block(unsigned i)
     return &book.blocks[i].block;
 }
 
-void book_take_block(unsigned i, bool served)
+static uint32_t take_block(const struct ms_block *block, bool served, bool ends_with_block)
+{
+    if (served)
+        return ms_ledger_serve(block);
+    if (ends_with_block)
+        ms_inner_alloc((uint32_t)block->context, block->key, block->bytes, ms_device_plain(block->device),
+                       block->api, block->thread, block->stack, true);
+    else
+        ms_ledger_alloc(block);
+    return 0;
+}
+
+static void book_take_as(unsigned i, bool served, bool ends_with_block)
 {
     struct book_block *row = &book.blocks[i];
     struct book_site *site = site_of(&row->block);
@@ -175,11 +188,22 @@ void book_take_block(unsigned i, bool served)
     row->block.is_served = served;
     struct ms_block block = row->block;
     block.stack = book_stack(row->block.stack);
-    row->record_id = served ? ms_ledger_serve(&block) : (ms_ledger_alloc(&block), 0);
+    row->record_id = take_block(&block, served, ends_with_block);
     set(row, BOOK_THERE);
     raise(&row->block, true, false);
     end(&site->bytes, row->block.bytes);
     end(&site->count, 1);
+}
+
+void book_take_block(unsigned i, bool served)
+{
+    book_take_as(i, served, false);
+}
+
+void book_carve(unsigned i, unsigned stack)
+{
+    book.blocks[i].block.stack = stack;
+    book_take_as(i, false, true);
 }
 
 void book_take(unsigned i, unsigned stack, bool served)
@@ -221,6 +245,31 @@ bool book_give(unsigned i)
     lower(&row->block, false, true);
     end(&site->freed, 1);
     return true;
+}
+
+void book_give_whole(unsigned i)
+{
+    const struct ms_block *whole = &book.blocks[i].block;
+    bool ends[BOOK_BLOCKS] = {false};
+    for (unsigned k = 0; k < BOOK_BLOCKS; k++) {
+        struct book_block *row = &book.blocks[k];
+        ends[k] = row->is == BOOK_THERE && row->block.space == MS_SPACE_INNER &&
+                  row->block.key - whole->key < whole->bytes;
+        if (!ends[k])
+            continue;
+        begin(&site_of(&row->block)->freed, 1);
+        set(row, BOOK_GOING);
+        lower(&row->block, true, false);
+    }
+    book_give(i);
+    for (unsigned k = 0; k < BOOK_BLOCKS; k++) {
+        struct book_block *row = &book.blocks[k];
+        if (!ends[k])
+            continue;
+        set(row, BOOK_GONE);
+        lower(&row->block, false, true);
+        end(&site_of(&row->block)->freed, 1);
+    }
 }
 
 bool book_refuse(unsigned i)
@@ -420,6 +469,22 @@ void book_device(unsigned i)
     book.devices[i] = book.devices[i] == BOOK_THERE ? BOOK_THERE : BOOK_COMING;
     ms_ledger_device((int)i, &info);
     book.devices[i] = BOOK_THERE;
+}
+
+void book_heap(unsigned i, uint64_t bytes)
+{
+    struct range *most = &book.heap_most[i];
+    char name[16];
+    snprintf(name, sizeof name, "heap %u", i);
+    touch();
+    book.heaps[i] = book.heaps[i] == BOOK_THERE ? BOOK_THERE : BOOK_COMING;
+    most->most = bytes > most->most ? bytes : most->most;
+    uint32_t heap = ms_heap_open(name, 0, 1);
+    book.heaps[i] = BOOK_THERE;
+    if (!heap)
+        engine_fail("heap %u found no room", i);
+    ms_heap_reserved(heap, bytes);
+    most->least = bytes > most->least ? bytes : most->least;
 }
 
 void book_end(void)

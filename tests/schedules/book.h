@@ -49,6 +49,10 @@ void book_take_block(unsigned i, bool served);
 /** It goes, and is there no more when this returns; or its free is refused. False if it was not there. */
 bool book_give(unsigned i);
 bool book_refuse(unsigned i);
+/** An inner block comes that ends with the block in which it lies. */
+void book_carve(unsigned i, unsigned stack);
+/** A block goes, with those of them that are there. */
+void book_give_whole(unsigned i);
 /** The context with its blocks. */
 void book_die(uint64_t context);
 /** A call of `api`, an out-of-memory, a refused free of a block that is not there any more. */
@@ -66,6 +70,8 @@ void book_export(unsigned i);
 void book_revoke(unsigned i);
 void book_blind_spot(unsigned i);
 void book_device(unsigned i);
+/** An allocator of the program's own opens its heap `i`, and says that its segments have so many bytes. */
+void book_heap(unsigned i, uint64_t bytes);
 void book_diagnostic(unsigned i);
 /** A code object of an interpreter's comes, in which a thread runs. */
 void book_code(unsigned i);

@@ -287,6 +287,32 @@ static bool check_segments(void)
     return true;
 }
 
+static bool check_heaps(void)
+{
+    unsigned found[BOOK_HEAPS] = {0};
+    for (uint32_t k = 0; k < snapshot.heap_count; k++) {
+        const struct ms_heap_row *row = &snapshot.heaps[k];
+        char name[16];
+        unsigned i = 0;
+        do
+            snprintf(name, sizeof name, "heap %u", i);
+        while (strcmp(name, row->name) != 0 && ++i < BOOK_HEAPS);
+        if (i == BOOK_HEAPS || row->device != 0 || row->api != 1)
+            return book_wrong("there is a heap \"%s\", which nobody opened", row->name);
+        found[i]++;
+        uint64_t most = atomic_load(&row->peak_reserved_bytes);
+        if (most < view.heap_most[i].least || most > book.heap_most[i].most)
+            return book_wrong("heap %u had %llu bytes at most", i, (unsigned long long)most);
+    }
+    for (unsigned i = 0; i < BOOK_HEAPS; i++) {
+        if (found[i] > 1)
+            return book_wrong("heap %u is there %u times", i, found[i]);
+        if (!book_may_be(found[i] ? book.heaps[i] : view.heaps[i], found[i], "heap", i))
+            return false;
+    }
+    return true;
+}
+
 static bool check_pool(void)
 {
     struct ms_pool_figures pool;
@@ -356,7 +382,7 @@ bool book_holds(char *why, size_t why_bytes)
     see_changes();
     bool good = snapshot.consistent || book_wrong("a lock is not to be had");
     good = good && check_blocks() && check_sites() && check_counts() && check_events() && check_lines() &&
-           check_segments() && check_pool() && book_texts_hold(&view);
+           check_segments() && check_heaps() && check_pool() && book_texts_hold(&view);
     for (unsigned i = 0; i < BOOK_DEVICES && good; i++)
         good = check_device(i);
     for (unsigned i = 0; i < BOOK_PLACES && good; i++)

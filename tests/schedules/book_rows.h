@@ -14,6 +14,7 @@ enum {
     BOOK_EXPORTS = 8,
     BOOK_DEATHS = 8,
     BOOK_CODES = 8,
+    BOOK_HEAPS = 4,
     BOOK_TRACED = 512 /* blocks that a trace may have */
 };
 
@@ -48,6 +49,8 @@ struct book {
     enum presence segments[BOOK_SEGMENTS], lines[BOOK_LINES], devices[BOOK_DEVICES];
     enum presence diagnostics[BOOK_LINES], codes[BOOK_CODES];
     struct range pool_told, arenas[BOOK_FLOWS];
+    enum presence heaps[BOOK_HEAPS];
+    struct range heap_most[BOOK_HEAPS]; /* of the bytes of its segments */
     enum presence exports[BOOK_EXPORTS];
     unsigned export_changes[BOOK_EXPORTS];
     unsigned char tokens[BOOK_EXPORTS][MS_TOKEN_BYTES];

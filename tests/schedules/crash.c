@@ -57,7 +57,7 @@ static struct keep {
     bool watches, found, is_watched;
 } * keep;
 
-static const struct program *const lists[] = {ledger_programs, run_programs};
+static const struct program *const lists[] = {ledger_programs, inner_programs, run_programs};
 
 /* Programs that keep no book are left out: they say what must hold at their own ends. */
 static const struct program *find(const char *name)

@@ -15,7 +15,7 @@ tests_schedules_libsubject_a_CPPFLAGS = $(AM_CPPFLAGS) -include $(top_srcdir)/te
 tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c \
 	tests/schedules/programs_locks.c tests/schedules/programs_streams.c \
-	tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c \
+	tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_inner.c \
 	tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c \
 	tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c \
@@ -56,7 +56,7 @@ tests_schedules_crash_SOURCES = tests/schedules/crash.c tests/schedules/engine.h
 	tests/schedules/files.c tests/schedules/weak.h tests/schedules/weak.c tests/schedules/order.h \
 	tests/schedules/order.c tests/schedules/book.h tests/schedules/book_rows.h tests/schedules/book.c \
 	tests/schedules/book_check.c tests/schedules/book_texts.c tests/schedules/programs.h \
-	tests/schedules/programs_ledger.c tests/schedules/programs_run.c tests/schedules/touch.c \
+	tests/schedules/programs_ledger.c tests/schedules/programs_inner.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	src/base/store/store_load.c src/record/reader/recover.c src/record/reader/recover_pools.c \
 	src/record/reader/recover_events.c
 tests_schedules_crash_LDFLAGS = $(tests_schedules_schedules_LDFLAGS)

@@ -4,6 +4,7 @@ SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves t
 (name, file, what is there, what is put there, program). Those of NONE are no mistakes, though they look like some; each says why.
 """
 ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/record/live/accounts.c", "src/record/live/blocks.c", "src/record/live/events.c", "src/record/live/shards.c", "src/record/live/totals.h"
+INNER = "src/record/live/inner.c"
 STORE, TREE = "src/base/store/store.c", "src/unwind/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
@@ -34,6 +35,18 @@ SCHEDULES = (
      "    } while (0);\n    atomic_store(&ms_table_states[table].rows, first + count);\n", "lanes file-grows"),
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
     ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
+    ("piece-granule-forgotten", INNER, "first = (begin + GRANULE - 1) >> GRANULE_BITS, past = end >> GRANULE_BITS;", "first = begin >> GRANULE_BITS, past = first + 1;", "arenas"),
+    ("piece-granule-plain", INNER, "        atomic_fetch_or_explicit(word, bit, memory_order_relaxed);",
+     "        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) | bit, memory_order_relaxed);", "arenas"),
+    ("pieces-of-others-end", INNER, "key >= begin &&\n            key < end)", "key >= begin)", "arenas"),
+    ("pieces-outlive-served", ACCOUNTS, "    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))\n        ms_inner_end_within(ended);\n", "", "arenas"),
+    ("pieces-outlive-vendors", BLOCKS, "    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))\n        ms_inner_end_within(ended);\n", "", "arenas"),
+    ("heap-no-recheck", INNER, "    ms_lock(&heap_lock);\n    heap = heap_find(name, device, api);\n    if (!heap)\n", "    ms_lock(&heap_lock);\n", "heaps"),
+    ("heap-unlocked", INNER, "    ms_lock(&heap_lock);\n    heap = heap_find(name, device, api);", "    ms_lock(&heap_lock);\n    ms_unlock(&heap_lock);\n    heap = heap_find(name, device, api);", "heaps"),
+    ("heap-peak-plain", INNER, "    while (bytes > most && !atomic_compare_exchange_weak_explicit(&row->peak_reserved_bytes, &most, bytes,\n"
+     "                                                                  memory_order_relaxed, memory_order_relaxed))\n        ;\n",
+     "    if (bytes > most)\n        atomic_store_explicit(&row->peak_reserved_bytes, bytes, memory_order_relaxed);\n", "heaps"),
+    ("inner-counted-outer", "src/record/live/rows.h", "    return MS_LAYER_ACCOUNTS + ms_account_number(ms_device_plain(device));", "    return ms_account_number(ms_device_plain(device));", "inner"),
     ("published-relaxed", STORE, "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_release);",
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
@@ -53,6 +66,7 @@ CRASHES = (
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n",
      "        ms_table_publish(MS_TABLE_BLIND_SPOTS, count + 1);\n"
      "        memcpy(MS_ROWS(BLIND_SPOTS, blind_spot)[count], text, sizeof text);\n", "events"),
+    ("heap-known-first", INNER, "    row->device = (int16_t)device;\n    row->api = api;\n", "    atomic_store_explicit(&row->state, 1, memory_order_release);\n    row->device = (int16_t)device;\n    row->api = api;\n", "heaps"),
     ("device-known-first", EVENTS, "        row->info = *info;\n", "        atomic_store(&row->known, 1);\n        row->info = *info;\n", "events"),
     ("oom-numbered-first", EVENTS, "        atomic_store_explicit(&row->number, 0, memory_order_relaxed);\n        atomic_thread_fence(memory_order_release);\n"
      "        memcpy((char *)row + sizeof row->number, (char *)&oom",

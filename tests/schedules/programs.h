@@ -27,9 +27,12 @@ extern uint64_t program_seed;
  * failure is shrunk. `left` has room for all, and is static. */
 void program_leave_out(const char *words, char *left, unsigned task);
 
+/** programs_ledger.c: of a program that records, the book is right, and the sums add up. */
+void ledger_program_check(void);
+
 extern const struct program heap_programs[], locks_programs[], litmus_programs[], streams_programs[],
-    ledger_programs[], stacks_programs[], run_programs[], wrong_programs[], parts_programs[],
-    small_programs[], wholes_programs[], hits_programs[], fences_programs[], small_record_programs[],
-    small_streams_programs[]; /* a name of NULL ends each */
+    ledger_programs[], inner_programs[], stacks_programs[], run_programs[], wrong_programs[],
+    parts_programs[], small_programs[], wholes_programs[], hits_programs[], fences_programs[],
+    small_record_programs[], small_streams_programs[]; /* a name of NULL ends each */
 
 #endif

@@ -23,7 +23,9 @@ enum ms_slow_path {
     /* ledger: it is reported, and frees are late (blocks.c) */
     MS_SLOW_PATH_REPORTED = 8,
     /* ledger: each block is a life, whose uses are noted (uses.c) */
-    MS_SLOW_PATH_USES = 16
+    MS_SLOW_PATH_USES = 16,
+    /* ledger: pieces of blocks end with them (inner.c) */
+    MS_SLOW_PATH_INNER = 32
 };
 /** The bits, and above all of them how often what threads have learned of loaded objects has become void: who
  * learns something while no bit is set keeps the word with it, and as long as it is the same that holds, and

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/thread/guard.h"
 #include "base/thread/slow_path.h"
+#include "record/live/inner.h"
 #include "record/live/internal.h"
 #include "record/file/process.h"
 #include "record/live/totals.h"
@@ -373,8 +374,13 @@ bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_
     if (!record_id || record_id > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
     expect_site(ms_block_row_at(record_id - 1));
+    struct ms_block block = {.key = key}, *ended = block_p;
+    if (!ended && ms_slow_path(MS_SLOW_PATH_INNER))
+        ended = &block;
     bool found =
-        remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
+        remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), ended);
+    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))
+        ms_inner_end_within(ended);
     ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "record/footprint/balance.h"
+#include "record/live/inner.h"
 #include "record/live/invalid_frees.h"
 #include "record/file/process.h"
 #include "record/file/trace.h"
@@ -170,15 +171,20 @@ bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *bl
     uint64_t h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     bool found = false;
+    struct ms_block block = {.key = key}, *ended = block_p;
+    if (!ended && ms_slow_path(MS_SLOW_PATH_INNER))
+        ended = &block;
     expect(stripe, h);
     uint64_t now_ns = ms_ledger_now();
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
     if (stripe->index && stripe->index[place].row) {
-        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, block_p);
+        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, ended);
         found = true;
     }
     ms_unlock(&stripe->lock);
+    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))
+        ms_inner_end_within(ended);
     ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;
@@ -302,6 +308,8 @@ void ms_ledger_context_died(uint64_t context)
             !end_with_context(record_id, context, MS_BLOCK_DIED, death.t_ns, &block))
             continue;
         any = true;
+        if (ms_slow_path(MS_SLOW_PATH_INNER))
+            ms_inner_end_within(&block);
         if (!ms_kind_is_device(block.kind))
             continue;
         ms_trace_write_due();

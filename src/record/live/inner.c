@@ -8,6 +8,12 @@
 #include "base/at_fork.h"
 #include "record/live/inner.h"
 
+enum { GRANULE_BITS = 21, GRANULES = 1 << 16 };
+#define GRANULE (UINT64_C(1) << GRANULE_BITS)
+
+/* The granules, by their address, in which a piece began that ends with its block: a bit each. */
+static _Atomic uint64_t begun[GRANULES / 64];
+
 static struct ms_lock heap_lock = MS_LOCK_INIT(MS_RANK_TIMELINE);
 
 static struct ms_heap_row *heap_at(uint32_t heap)
@@ -117,8 +123,66 @@ void ms_heaps_clean(void)
     ms_table_publish(MS_TABLE_HEAPS, count);
 }
 
+static _Atomic uint64_t *begun_word(uint64_t granule, uint64_t *bit_p)
+{
+    *bit_p = UINT64_C(1) << (granule & 63);
+    return &begun[granule % GRANULES / 64];
+}
+
+static void begun_note(uint64_t address)
+{
+    uint64_t bit;
+    _Atomic uint64_t *word = begun_word(address >> GRANULE_BITS, &bit);
+    if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+    if (!ms_slow_path(MS_SLOW_PATH_INNER))
+        ms_slow_path_set(MS_SLOW_PATH_INNER);
+}
+
+/* True if a piece may have begun in one of the granules. */
+static bool begun_within(uint64_t first, uint64_t last)
+{
+    uint64_t bit;
+    if (last - first >= GRANULES)
+        return true;
+    for (uint64_t granule = first; granule <= last; granule++) {
+        _Atomic uint64_t *word = begun_word(granule, &bit);
+        if (atomic_load_explicit(word, memory_order_relaxed) & bit)
+            return true;
+    }
+    return false;
+}
+
+/* The granules that lie whole in a block that ends: no other block has pieces there. */
+static void begun_forget(uint64_t begin, uint64_t end)
+{
+    uint64_t bit, first = (begin + GRANULE - 1) >> GRANULE_BITS, past = end >> GRANULE_BITS;
+    for (uint64_t granule = first; granule < past && past - first < GRANULES; granule++) {
+        _Atomic uint64_t *word = begun_word(granule, &bit);
+        atomic_fetch_and_explicit(word, ~bit, memory_order_relaxed);
+    }
+}
+
+/* Rows are looked at without a lock; what is found is looked up again by its address. */
+MS_UNSYNCHRONIZED void ms_inner_end_within(const struct ms_block *block)
+{
+    uint64_t begin = block->key, end = begin + block->bytes;
+    if (block->space != MS_SPACE_ADDRESS || !block->bytes || end < begin ||
+        !begun_within(begin >> GRANULE_BITS, (end - 1) >> GRANULE_BITS))
+        return;
+    uint32_t rows = (uint32_t)ms_table_rows(MS_TABLE_BLOCKS);
+    for (uint32_t record_id = 1; record_id <= rows; record_id++) {
+        const struct ms_block_row *row = ms_block_row_at(record_id - 1);
+        uint64_t key = row->key;
+        if (ms_block_row_is_live(row) && ms_block_row_space(row) == MS_SPACE_INNER && key >= begin &&
+            key < end)
+            ms_inner_free(key);
+    }
+    begun_forget(begin, end);
+}
+
 void ms_inner_alloc(uint64_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
-                    uint32_t thread, ms_stack_id stack)
+                    uint32_t thread, ms_stack_id stack, bool ends_with_block)
 {
     const struct ms_block block = {.key = address,
                                    .space = MS_SPACE_INNER,
@@ -131,6 +195,8 @@ void ms_inner_alloc(uint64_t heap, uint64_t address, uint64_t bytes, int device,
                                    .api = api,
                                    .thread = thread,
                                    .stack = stack};
+    if (ends_with_block)
+        begun_note(address);
     ms_ledger_alloc(&block);
 }
 
@@ -163,5 +229,7 @@ int ms_inner_api(uint64_t address)
 static void heaps_reset(void)
 {
     ms_lock_reset(&heap_lock);
+    memset((void *)begun, 0, sizeof begun);
+    ms_slow_path_clear(MS_SLOW_PATH_INNER);
 }
 MS_AT_FORK(MS_FORK_RECORD, heaps_reset);

@@ -41,11 +41,15 @@ void ms_heaps_clean(void);
 
 /** A piece at `address` was given to the program, of heap `heap` (0: of none that is known). A piece that is
  * live there ends, as one whose end was not told. The upper half of `heap` is the reporter's own, by which
- * what it has several of under one name is told apart in ms_inner_free_all. */
+ * what it has several of under one name is told apart in ms_inner_free_all. Where `ends_with_block` it ends
+ * with the block that it lies in, if its end is not told before; from the first such on, no block of the
+ * process goes the fast path. */
 void ms_inner_alloc(uint64_t heap, uint64_t address, uint64_t bytes, int device, uint16_t api,
-                    uint32_t thread, ms_stack_id stack);
+                    uint32_t thread, ms_stack_id stack, bool ends_with_block);
 /** It was given back. False if none was live there. */
 bool ms_inner_free(uint64_t address);
+/** A block ends, whose memory is nobody else's yet: what is left of such pieces in it ends. No lock held. */
+void ms_inner_end_within(const struct ms_block *block);
 /** All pieces of that heap (upper half included) were given back. Goes through the whole record. */
 void ms_inner_free_all(uint64_t heap);
 /** It has so many bytes from now on, and is the same piece. */
