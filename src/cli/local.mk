@@ -14,7 +14,8 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/analyse/owners.c src/report/analyse/owners_nccl.h src/report/analyse/owners_nccl.c \
 	src/report/analyse/findings.def src/report/analyse/findings.h src/report/analyse/findings.c \
 	src/report/analyse/findings_rules.c src/report/analyse/findings_oom.c \
-	src/report/analyse/findings_contexts.c src/report/analyse/findings_uses.c \
+	src/report/analyse/findings_contexts.c src/report/analyse/findings_uses.c src/report/analyse/findings_tensors.c \
+	src/report/analyse/findings_piles.c src/report/analyse/tensor_lines.h src/report/analyse/tensor_lines.c \
 	src/report/analyse/findings_left.c src/report/analyse/callers.h src/report/analyse/callers.c \
 	src/report/analyse/leak_class.h src/report/analyse/leak_class.c \
 	src/report/analyse/contexts_others.h src/report/analyse/contexts_others.c \

@@ -7,6 +7,6 @@ tests_findings_planted_SOURCES = tests/findings/planted.c tests/findings/planted
 	tests/sim/kernels.h include/memshim.h
 tests_findings_planted_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_findings_planted_LDADD = libcublas.so.13 libnccl.so.2 libcudart.so.13 libcuda.so.1 -ldl
-dist_check_SCRIPTS += tests/findings/findings.py
+dist_check_SCRIPTS += tests/findings/findings.py tests/findings/tensors.py
 EXTRA_DIST += tests/findings/planted.md
 endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "report/analyse/callers.h"
 #include "report/analyse/contexts_others.h"
 #include "report/analyse/findings.h"
@@ -14,9 +15,20 @@
 #include "report/analyse/view.h"
 #include "report/read/layer.h"
 
-/* Tensors that grow are found by the same rule as blocks, in their own layer: a finding's site is a place in
- * inner_sites[] then. */
-static void add_growing_tensors(struct ms_report *report)
+/* Findings that the process itself wrote are in the outer layer, and so have been told. */
+static bool is_of_tensors(const json_t *row)
+{
+    static const char *const rules[] = {"growth", "graph_without_backward", "optimizer_state",
+                                        "pinned_segment"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(rules); i++)
+        if (!strcmp(ms_report_text(row, "rule"), rules[i]))
+            return true;
+    return false;
+}
+
+/* Findings of tensors stand among the others; a finding's site is a place in inner_sites[] then. */
+static void add_tensors(struct ms_report *report)
 {
     struct ms_report inner;
     json_t *row;
@@ -26,7 +38,7 @@ static void add_growing_tensors(struct ms_report *report)
         return;
     ms_report_annotate(&inner, NULL);
     json_array_foreach (ms_report_array(inner.root, "findings"), i, row) {
-        json_t *copy = strcmp(ms_report_text(row, "rule"), "growth") ? NULL : json_copy(row);
+        json_t *copy = is_of_tensors(row) ? json_copy(row) : NULL;
 
         if (!copy)
             continue;
@@ -51,5 +63,5 @@ void ms_report_annotate(struct ms_report *report, const json_t *least)
     ms_leak_classes_annotate(report);
     ms_findings_annotate(report);
     if (ms_report_has_inner(report) && !ms_report_is_inner(report))
-        add_growing_tensors(report);
+        add_tensors(report);
 }

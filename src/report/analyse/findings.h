@@ -79,6 +79,13 @@ void ms_findings_look_at_ooms(struct ms_finder *finder);
 void ms_findings_look_at_uses(struct ms_finder *finder);
 /** Those of what is no memory of the program's own and was never given back. findings_left.c */
 void ms_findings_look_at_left(struct ms_finder *finder);
+/** Those of tensors, of a view of the inner layer. Returns which rows of devices[] have tensors that pile up,
+ * to be freed; NULL without memory. findings_tensors.c */
+bool *ms_findings_look_at_tensors(struct ms_finder *finder);
+/** Likewise, of those that pile up alone. findings_piles.c */
+bool *ms_findings_look_at_piles(struct ms_finder *finder);
+/** Of a program that has tensors, pinned host memory that piles up. findings_piles.c */
+void ms_findings_look_at_host(struct ms_finder *finder);
 /** Those of contexts[]. findings_contexts.c */
 void ms_findings_look_at_contexts(struct ms_finder *finder);
 

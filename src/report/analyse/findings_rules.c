@@ -9,6 +9,7 @@
 #include "report/analyse/findings.h"
 #include "report/analyse/leak_class.h"
 #include "report/analyse/owners.h"
+#include "report/read/layer.h"
 #include "report/read/sites.h"
 #include "report/text/text.h"
 
@@ -139,14 +140,12 @@ static void look_at_phase(struct ms_finder *finder, const json_t *phase, const j
                                                      .of = phase});
 }
 
-static void look_at_growth(struct ms_finder *finder)
+/* `grows`: rows of devices[] of which no phase is told; freed. */
+static void look_at_phases(struct ms_finder *finder, bool *grows)
 {
-    bool *grows = growing_devices(finder->report);
-    json_t *leak, *phase, *device;
+    json_t *phase, *device;
     size_t i, k;
 
-    json_array_foreach (ms_report_array(finder->report->root, "leaks"), i, leak)
-        look_at_leak(finder, leak);
     json_array_foreach (ms_report_array(finder->report->root, "phases"), i, phase) {
         json_array_foreach (json_object_get(phase, "devices"), k, device) {
             if (grows)
@@ -154,6 +153,16 @@ static void look_at_growth(struct ms_finder *finder)
         }
     }
     free(grows);
+}
+
+static void look_at_growth(struct ms_finder *finder)
+{
+    json_t *leak;
+    size_t i;
+
+    json_array_foreach (ms_report_array(finder->report->root, "leaks"), i, leak)
+        look_at_leak(finder, leak);
+    look_at_phases(finder, growing_devices(finder->report));
 }
 
 /* --- temporary_vendor_calls ----------------------------------------------------------------------------- */
@@ -414,13 +423,15 @@ static void look_at_library(struct ms_finder *finder, const json_t *site, const 
 /* Libraries call from few places; reports with more are not of a process. */
 enum { LIBRARY_SITES_MAX = 256 };
 
-void ms_findings_look(struct ms_finder *finder)
+static void look_at_all(struct ms_finder *finder)
 {
     json_int_t *others = others_at_peak(finder->report);
     struct beginnings *beginnings = begin_others(finder->report);
     const struct ms_site_row *sites = ms_report_sites(finder->report);
     size_t count = sites ? json_array_size(finder->report->sites) : 0, looked = 0;
     json_t *names = vendors(finder->report);
+    /* A framework's segments are of one call site, which says nothing of when they came. */
+    bool has_inner = ms_report_has_inner(finder->report);
 
     ms_findings_look_at_ooms(finder);
     look_at_growth(finder);
@@ -428,14 +439,24 @@ void ms_findings_look(struct ms_finder *finder)
     ms_findings_look_at_contexts(finder);
     ms_findings_look_at_uses(finder);
     ms_findings_look_at_left(finder);
+    ms_findings_look_at_host(finder);
     for (size_t i = 0; i < count; i++) {
         look_at_grown(finder, &sites[i]);
         look_at_temporary(finder, &sites[i], names);
-        if (others && beginnings && ms_owners_is_library(sites[i].owner) && looked++ < LIBRARY_SITES_MAX)
+        if (others && beginnings && !has_inner && ms_owners_is_library(sites[i].owner) &&
+            looked++ < LIBRARY_SITES_MAX)
             look_at_library(finder, sites[i].json, others, beginnings);
     }
-    ms_finding_tell_noted(finder);
     free(others);
     free(beginnings);
     json_decref(names);
+}
+
+void ms_findings_look(struct ms_finder *finder)
+{
+    if (ms_report_is_inner(finder->report))
+        look_at_phases(finder, ms_findings_look_at_tensors(finder));
+    else
+        look_at_all(finder);
+    ms_finding_tell_noted(finder);
 }

@@ -3,7 +3,7 @@ import collections
 import difflib
 import os
 
-from . import holder, judge, run
+from . import faults, holder, judge, run
 
 Fact = collections.namedtuple("Fact", "holds name details")  # details: shown if it does not hold; notes of one that does
 
@@ -77,6 +77,7 @@ def play(bench, client, modes=tuple(run.MODES)):
         for mode in modes:
             follow(bench, client, one, mode, native, played)
     holder.play(bench, client, played)
+    faults.play(bench, client, played)
     return played
 
 
