@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "report/read/layer.h"
 
 #define NS_OF_US 1000
 #define US_MAX   (INT64_MAX / NS_OF_US)
@@ -24,7 +25,7 @@ struct reader {
     const struct ms_report *report;
     struct ms_events *events;
     size_t *site_rows; /* by the number in the trace: row of sites[], plus one */
-    size_t room, line, numbers;
+    size_t room, block_room, line, numbers;
     char *error;
     size_t error_bytes;
 };
@@ -53,20 +54,21 @@ static void introduce(struct ms_events *events, const struct ms_report *report, 
     json_decref(row);
 }
 
-static int events_add(struct reader *reader, const struct ms_event *event)
+static int events_add(const struct reader *reader, struct ms_event **rows_p, size_t *count_p, size_t *room_p,
+                      const struct ms_event *event)
 {
-    struct ms_events *events = reader->events;
-
-    if (events->count == reader->room) {
-        size_t room = reader->room ? reader->room * 2 : 4096;
-        struct ms_event *rows = realloc(events->rows, room * sizeof(*rows));
+    if (*count_p && (*rows_p)[*count_p - 1].ns > event->ns)
+        return fail(reader, "is earlier than the one before it");
+    if (*count_p == *room_p) {
+        size_t room = *room_p ? *room_p * 2 : 4096;
+        struct ms_event *rows = realloc(*rows_p, room * sizeof(*rows));
 
         if (!rows)
             return fail(reader, "finds no memory");
-        events->rows = rows;
-        reader->room = room;
+        *rows_p = rows;
+        *room_p = room;
     }
-    events->rows[events->count++] = *event;
+    (*rows_p)[(*count_p)++] = *event;
     return 0;
 }
 
@@ -112,6 +114,11 @@ static bool read_place(const struct reader *reader, const char *text, struct ms_
     return text[end] == '\n';
 }
 
+static bool is_inner(char op)
+{
+    return op == 'A' || op == 'F';
+}
+
 static int read_event(struct reader *reader, const char *text)
 {
     struct ms_events *events = reader->events;
@@ -122,14 +129,17 @@ static int read_event(struct reader *reader, const char *text)
 
     if (sscanf(text, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu32 "%n", &us, &op, &event.id,
                &event.bytes, &event.stream, &end) != 5 ||
-        (op != 'a' && op != 'f') || us > US_MAX || event.stream >= MS_EVENT_STREAMS ||
-        event.bytes > INT64_MAX || !read_place(reader, text + end, &event))
-        return fail(reader, "is no line of a trace: microseconds a|f id bytes stream [site address]");
+        !strchr("afAF", op) || us > US_MAX || event.stream >= MS_EVENT_STREAMS || event.bytes > INT64_MAX ||
+        !read_place(reader, text + end, &event))
+        return fail(reader, "is no line of a trace: microseconds a|f|A|F id bytes stream [site address]");
     event.ns = (int64_t)us * NS_OF_US;
-    event.free = op == 'f';
-    if (events->count && events->rows[events->count - 1].ns > event.ns)
-        return fail(reader, "is earlier than the one before it");
-    return events_add(reader, &event);
+    event.free = op == 'f' || op == 'F';
+    if (is_inner(op) == ms_report_is_inner(reader->report))
+        return events_add(reader, &events->rows, &events->count, &reader->room, &event);
+    if (is_inner(op))
+        return 0;
+    event.site = SIZE_MAX; /* it is of the other layer */
+    return events_add(reader, &events->blocks, &events->block_count, &reader->block_room, &event);
 }
 
 /* "# memshim VERSION: PROGRAM, process PID": the last number of the first line. */
@@ -204,5 +214,6 @@ int ms_events_read(const char *path, const struct ms_report *report, struct ms_e
 void ms_events_close(struct ms_events *events)
 {
     free(events->rows);
+    free(events->blocks);
     memset(events, 0, sizeof(*events));
 }

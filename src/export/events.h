@@ -23,8 +23,10 @@ struct ms_event {
 };
 
 struct ms_events {
-    struct ms_event *rows;
+    struct ms_event *rows; /* of the layer that the report shows (report/read/layer.h) */
     size_t count;
+    struct ms_event *blocks; /* of the blocks, where the tensors in them are shown; without sites */
+    size_t block_count;
     size_t device[MS_EVENT_STREAMS]; /* row of devices[], SIZE_MAX for none; by stream */
 };
 

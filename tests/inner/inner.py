@@ -3,6 +3,7 @@
 says what the allocator's own book says. The stand-in of PyTorch is opened as Python opens it, and its own function hears all that it did."""
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -124,6 +125,39 @@ def check_arenas():
              "mode %s: pieces end with their block" % mode, [done.stdout, done.stderr, device, heap])
 
 
+def check_trace():
+    """The trace has pieces with their sites, apart from blocks; screens and exports show the moment of their peak."""
+    trace = os.path.join(TMP, "pieces.trace")
+    done, path = play("torch", "2", MEMSHIM_TRACE=trace)
+    live, count, peak = map(int, done.stdout.split()[:3])
+    report = read(path)
+    rows = {site.get("row", site["id"]): site for site in report["inner_sites"]}
+    held, now, most, numbers, wrong = {}, 0, 0, 0, []
+    with open(trace, encoding="utf-8") as file:
+        events = [line.split() for line in file if line[0] != "#" and line.split()[1] in "AF"]
+    for event in events:
+        op, number, size = event[1], int(event[2]), int(event[3])
+        if op == "A":
+            numbers += 1
+            held[number] = size
+            if number != numbers or int(event[5]) not in rows or int(event[6], 16) == 0:
+                wrong.append(event)
+        elif held.pop(number, None) != size:
+            wrong.append(event)
+        now += size if op == "A" else -size
+        most = max(most, now)
+    fact(not wrong and (now, len(held), most, numbers) == (live, count, peak, report["inner_devices"][0]["allocated_count"]), "the trace has the pieces", [wrong[:3], now, most, done.stdout])
+    then = json.loads(screen("frag", path, "--trace", trace, "--at", "peak", "--json"))["devices"][0]
+    fact(then["then"]["placed_bytes"] == then["then"]["live_bytes"] == peak and then["free_bytes"] == SEGMENT * then["segment_count"] - peak
+         and {segment["tier"] for segment in then["segments"]} == {"framework"}, "frag shows their segments at the peak of the pieces", [then])
+    again = json.loads(screen("frag", path, "--trace", trace, "--at", "peak", "--json", "--layer", "blocks"))["devices"][0]["then"]
+    fact(again["live_bytes"] == report["devices"][0]["peak_live_bytes"], "and blocks at that of the blocks", [again])
+    exported = subprocess.run([MEMSHIM, "export", "--format", "snapshot", "--trace", trace, path], env=native_environment(), capture_output=True, check=True)
+    data = pickle.loads(exported.stdout)
+    allocs = sum(event["action"] == "alloc" for events in data["device_traces"] for event in events)
+    fact(allocs == numbers, "a snapshot has each piece's history", [allocs, numbers])
+
+
 def check_growth():
     """Steps that keep one piece more each are found, with the line; those that keep none are not."""
     done, path = play("grow")
@@ -214,7 +248,7 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(61)
+plan(65)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -224,6 +258,7 @@ check_child()
 check_off()
 check_pools()
 check_arenas()
+check_trace()
 check_growth()
 check_layers()
 check_categories()

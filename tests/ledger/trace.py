@@ -14,7 +14,7 @@ TMP = os.environ["TEST_TMP"]
 MEMSHIM = os.environ["TEST_BIN"]
 BUILD = os.environ["top_builddir"]
 TRAINING = BUILD + "/tests/programs/training"
-COLUMNS = "# columns: microseconds op(a|f) id bytes stream, and of a: site address"
+COLUMNS = "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address"
 
 
 def read(path):

@@ -40,8 +40,10 @@ static struct trace read_trace(const char *path)
     }
     while (fgets(line, sizeof(line), file)) {
         struct event e;
-        if (line[0] == '#' || sscanf(line, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu64, &us, &op, &e.id,
-                                     &e.bytes, &stream) != 5)
+        if (line[0] == '#' ||
+            sscanf(line, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %" SCNu64, &us, &op, &e.id, &e.bytes,
+                   &stream) != 5 ||
+            (op != 'a' && op != 'f')) /* the others are pieces of blocks */
             continue;
         e.alloc = op == 'a';
         if (t.count == room) {

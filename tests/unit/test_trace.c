@@ -97,7 +97,7 @@ static void test_lines(void)
     if (!file)
         bail("no trace: %s", strerror(errno));
     ok(strncmp(next(file), "# memshim ", 10) == 0, "the first line says what it is");
-    is_str(next(file), "# columns: microseconds op(a|f) id bytes stream, and of a: site address",
+    is_str(next(file), "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address",
            "the second names the columns");
     is_str(next(file), "# allocs 6 frees 4 distinct_sizes 5 streams 4 peak_live_bytes 15000",
            "the third sums it up");

@@ -263,6 +263,7 @@ static void print_then(FILE *out, const struct ms_report *report, const struct m
         [MS_FRAG_AT_PEAK] = "at the peak", [MS_FRAG_AT_OOM] = "out of memory", [MS_FRAG_AT_TIME] = "then"};
     const struct ms_frag_device *device = &frag->devices[i];
     const struct ms_frag_then *then = &frag->then[i];
+    bool is_inner = ms_report_is_inner(report);
 
     print_name(out, device);
     if (!then->known) {
@@ -271,11 +272,11 @@ static void print_then(FILE *out, const struct ms_report *report, const struct m
               out);
         return;
     }
-    fprintf(
-        out,
-        "  %s, after %s: %s allocated in %zu blocks, %s of it in %zu segment%s that are there to the end\n",
-        names[frag->moment.kind], ms_text_duration(then->ns).text, ms_text_size(then->live).text, then->count,
-        ms_text_size(then->placed).text, device->segment_count, device->segment_count == 1 ? "" : "s");
+    fprintf(out, "  %s, after %s: %s allocated in %zu %s, %s of it in %zu segment%s%s\n",
+            names[frag->moment.kind], ms_text_duration(then->ns).text, ms_text_size(then->live).text,
+            then->count, is_inner ? "tensors" : "blocks", ms_text_size(then->placed).text,
+            device->segment_count, device->segment_count == 1 ? "" : "s",
+            is_inner ? "" : " that are there to the end");
     if (then->count > then->placed_count)
         fprintf(out, "  the other %zu lay in what was given back since, or beside the pool\n",
                 then->count - then->placed_count);

@@ -2,12 +2,14 @@
  *
  * Floor 5. A report has its segments as of its end, a trace where each block lay and when. Together they say
  * what lay at any moment in those segments that are there to the end. What lay between these blocks is not
- * known, and neither is a segment in which none of them lay: it may not have been there. */
+ * known, and neither is a segment in which none of them lay: it may not have been there. The segments of
+ * tensors are the blocks of that moment, which the trace has; what lies between tensors is free. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/screens/frag.h"
+#include "report/read/layer.h"
 
 struct block {
     uint64_t address, bytes;
@@ -26,7 +28,7 @@ struct playing {
     const struct ms_events *events;
     struct ms_frag_then *then; /* as long as devices[] */
     size_t devices;
-    size_t *until;   /* by device: how many events had happened */
+    size_t *until;   /* by device: how many events of the list that is looked at had happened */
     size_t *born_of; /* by id: the event with which the block appeared, + 1 */
     bool *gone;      /* by that event */
     struct block *blocks;
@@ -104,15 +106,13 @@ static void find_ooms(struct playing *playing)
 /* --- what was live -------------------------------------------------------------------------------------- */
 
 /* Ids count up from 1 with the blocks that appear; what does not is left as if it had never gone. */
-static void find_gone(struct playing *playing)
+static void find_gone(struct playing *playing, const struct ms_event *rows, size_t count)
 {
-    const struct ms_events *events = playing->events;
-
-    for (size_t i = 0; i < events->count; i++) {
-        const struct ms_event *event = &events->rows[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct ms_event *event = &rows[i];
         size_t d = trace_replay_device_of(playing, event), born;
 
-        if (event->id > events->count)
+        if (event->id > count)
             continue;
         if (!event->free) {
             playing->born_of[event->id] = i + 1;
@@ -131,10 +131,11 @@ static int trace_replay_by_address(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static void list_live(struct playing *playing)
+static void list_live(struct playing *playing, const struct ms_event *rows, size_t count)
 {
-    for (size_t i = 0; i < playing->events->count; i++) {
-        const struct ms_event *event = &playing->events->rows[i];
+    find_gone(playing, rows, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct ms_event *event = &rows[i];
         size_t d = trace_replay_device_of(playing, event);
 
         if (event->free || playing->gone[i] || d == SIZE_MAX || i >= playing->until[d])
@@ -182,18 +183,57 @@ static void list_ranges(struct playing *playing, const json_t *segments)
         qsort(playing->ranges, playing->range_count, sizeof(*playing->ranges), by_range);
 }
 
-static void trace_replay_add_gap(json_t *pieces, uint64_t from, uint64_t to)
+/* The blocks of that moment, in which tensors lay. */
+static void list_blocks(struct playing *playing, json_t *made)
+{
+    const struct ms_events *events = playing->events;
+
+    size_t *until = playing->until, *blocks_until = calloc(playing->devices + 1, sizeof(*blocks_until));
+
+    for (size_t d = 0; blocks_until && d < playing->devices; d++) {
+        while (blocks_until[d] < events->block_count && playing->then[d].known &&
+               events->blocks[blocks_until[d]].ns <= playing->then[d].ns)
+            blocks_until[d]++;
+    }
+    if (blocks_until) {
+        playing->until = blocks_until;
+        list_live(playing, events->blocks, events->block_count);
+        playing->until = until;
+    }
+    free(blocks_until);
+    for (size_t i = 0; i < playing->block_count; i++) {
+        const struct block *block = &playing->blocks[i];
+        const json_t *device =
+            json_array_get(ms_report_array(playing->report->root, "devices"), block->device);
+        json_t *row;
+
+        if (!block->address || !block->bytes || block->bytes > (uint64_t)1 << 50)
+            continue;
+        row = json_pack("{s:o, s:I, s:s, s:s, s:s, s:O}", "address",
+                        json_sprintf("0x%llx", (unsigned long long)block->address), "bytes",
+                        (json_int_t)block->bytes, "tier", "framework", "backing", "vendor", "space",
+                        "address", "device", json_object_get(device, "index"));
+        if (json_object_get(device, "api"))
+            json_object_set(row, "device_api", json_object_get(device, "api"));
+        json_array_append_new(made, row);
+    }
+    memset(playing->gone, 0, events->block_count * sizeof(*playing->gone));
+    playing->block_count = 0;
+}
+
+static void trace_replay_add_gap(json_t *pieces, uint64_t from, uint64_t to, const char *state)
 {
     if (to > from)
-        json_array_append_new(pieces, json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)from, "bytes",
-                                                (json_int_t)(to - from), "requested", (json_int_t)0, "state",
-                                                "unknown"));
+        json_array_append_new(pieces,
+                              json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)from, "bytes",
+                                        (json_int_t)(to - from), "requested", (json_int_t)0, "state", state));
 }
 
 /* The row of a segment with the blocks from *next_p on that lay in it; NULL if none did. */
 static json_t *row_then(struct playing *playing, const struct range *range, size_t *next_p)
 {
     json_t *pieces = json_array(), *row;
+    const char *between = ms_report_is_inner(playing->report) ? "free" : "unknown";
     uint64_t at = 0;
 
     for (; *next_p < playing->block_count && playing->blocks[*next_p].address < range->address + range->bytes;
@@ -205,7 +245,7 @@ static json_t *row_then(struct playing *playing, const struct range *range, size
         if (block->address < range->address + at || block->device != range->device || !block->bytes ||
             block->bytes > range->bytes - offset)
             continue; /* elsewhere, or nothing that a process says */
-        trace_replay_add_gap(pieces, at, offset);
+        trace_replay_add_gap(pieces, at, offset, between);
         piece = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)offset, "bytes",
                           (json_int_t)block->bytes, "requested", (json_int_t)block->bytes, "state", "live");
         if (block->site >= 0)
@@ -220,7 +260,7 @@ static json_t *row_then(struct playing *playing, const struct range *range, size
         json_decref(pieces);
         return NULL;
     }
-    trace_replay_add_gap(pieces, at, range->bytes);
+    trace_replay_add_gap(pieces, at, range->bytes, between);
     row = json_copy((json_t *)(uintptr_t)range->row);
     json_object_set_new(row, "blocks", pieces);
     return row;
@@ -242,30 +282,40 @@ static json_t *make_segments(struct playing *playing)
     return segments;
 }
 
+static void choose_moment(struct playing *playing, const struct ms_frag_moment *moment)
+{
+    if (moment->kind == MS_FRAG_AT_PEAK)
+        find_peaks(playing);
+    else if (moment->kind == MS_FRAG_AT_OOM)
+        find_ooms(playing);
+    for (size_t i = 0; moment->kind == MS_FRAG_AT_TIME && i < playing->devices; i++)
+        go_to(playing, i, moment->ns);
+}
+
 json_t *ms_frag_segments_then(const struct ms_report *report, const struct ms_events *events,
                               const struct ms_frag_moment *moment, struct ms_frag_then *then)
 {
-    json_t *rows = ms_report_array(report->root, "segments"), *segments = NULL;
+    json_t *rows = ms_report_array(report->root, "segments"), *segments = NULL, *made = json_array();
+    size_t most = events->count + events->block_count + 1;
     struct playing playing = {.report = report,
                               .events = events,
                               .then = then,
                               .devices = json_array_size(ms_report_array(report->root, "devices"))};
 
     playing.until = calloc(playing.devices + 1, sizeof(*playing.until));
-    playing.born_of = calloc(events->count + 1, sizeof(*playing.born_of));
-    playing.gone = calloc(events->count + 1, sizeof(*playing.gone));
-    playing.blocks = calloc(events->count + 1, sizeof(*playing.blocks));
-    playing.ranges = calloc(json_array_size(rows) + 1, sizeof(*playing.ranges));
+    playing.born_of = calloc(most, sizeof(*playing.born_of));
+    playing.gone = calloc(most, sizeof(*playing.gone));
+    playing.blocks = calloc(most, sizeof(*playing.blocks));
+    playing.ranges = calloc(json_array_size(rows) + most, sizeof(*playing.ranges));
     if (playing.until && playing.born_of && playing.gone && playing.blocks && playing.ranges) {
-        if (moment->kind == MS_FRAG_AT_PEAK)
-            find_peaks(&playing);
-        else if (moment->kind == MS_FRAG_AT_OOM)
-            find_ooms(&playing);
-        for (size_t i = 0; moment->kind == MS_FRAG_AT_TIME && i < playing.devices; i++)
-            go_to(&playing, i, moment->ns);
-        find_gone(&playing);
-        list_live(&playing);
-        list_ranges(&playing, rows);
+        choose_moment(&playing, moment);
+        if (ms_report_is_inner(report)) {
+            list_blocks(&playing, made);
+            list_ranges(&playing, made);
+        } else {
+            list_ranges(&playing, rows);
+        }
+        list_live(&playing, events->rows, events->count);
         segments = make_segments(&playing);
     }
     free(playing.until);
@@ -273,5 +323,6 @@ json_t *ms_frag_segments_then(const struct ms_report *report, const struct ms_ev
     free(playing.gone);
     free(playing.blocks);
     free(playing.ranges);
+    json_decref(made);
     return segments;
 }

@@ -47,7 +47,7 @@ static bool stop_said;
 static atomic_bool finished;
 
 static struct {
-    uint64_t last_us, allocs, frees, live_bytes, peak_live_bytes, sizes, streams;
+    uint64_t last_us, allocs, frees, live_bytes, peak_live_bytes, sizes, streams, pieces;
     struct stream stream[STREAMS_MAX]; /* by number; 0 is the default stream of device 0 */
     uint64_t size[SIZES_MAX];          /* + 1; open addressing */
 } told;
@@ -116,7 +116,7 @@ static char *trace_put_place(char *at, uint32_t row, const struct ms_block *bloc
     else
         *at++ = '-';
     *at++ = ' ';
-    return put_hex(at, block->space == MS_SPACE_ADDRESS ? block->key : 0);
+    return put_hex(at, block->space == MS_SPACE_ADDRESS || block->space == MS_SPACE_INNER ? block->key : 0);
 }
 
 static void introduce(unsigned number, const struct stream *stream)
@@ -197,8 +197,26 @@ static void count_size(uint64_t bytes)
     }
 }
 
+/* Pieces of blocks have lines and numbers of their own. */
+static void put_inner(uint32_t row, const struct ms_block *block, bool is_free)
+{
+    struct ms_block plain = *block;
+    plain.device = (int16_t)ms_device_plain(block->device);
+    ms_lock(&lines);
+    if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && (!is_free || ids[row])) {
+        if (!is_free)
+            ids[row] = ++told.pieces;
+        trace_put_line(is_free ? 'F' : 'A', ids[row], &plain, is_free ? UINT32_MAX : row,
+                       is_free ? block->freed_ns : block->born_ns);
+        ids[row] = is_free ? 0 : ids[row];
+    }
+    ms_unlock(&lines);
+}
+
 void ms_trace_put_alloc(uint32_t row, const struct ms_block *block)
 {
+    if (block->kind == MS_KIND_INNER)
+        put_inner(row, block, false);
     if (!ms_kind_is_vendors(block->kind))
         return;
     ms_lock(&lines);
@@ -215,6 +233,8 @@ void ms_trace_put_alloc(uint32_t row, const struct ms_block *block)
 
 void ms_trace_put_free(uint32_t row, const struct ms_block *block)
 {
+    if (block->kind == MS_KIND_INNER)
+        put_inner(row, block, true);
     if (!ms_kind_is_vendors(block->kind))
         return;
     ms_lock(&lines);

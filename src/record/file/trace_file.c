@@ -68,12 +68,13 @@ size_t ms_trace_file_head(char *head)
     const char *executable = ms_process_text("exe"), *slash = executable ? strrchr(executable, '/') : NULL;
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : "unknown");
     clean(name);
-    int used = snprintf(
-        head, MS_TRACE_HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
-        MS_TRACE_FIRST_WORDS " %s, run %016llx: %s, process %d\n"
-                             "# columns: microseconds op(a|f) id bytes stream, and of a: site address\n",
-        PACKAGE_VERSION, (unsigned long long)(process->run_id ? process->run_id : process->start_unix_ns),
-        name, (int)process->pid);
+    int used = snprintf(head, MS_TRACE_HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
+                        MS_TRACE_FIRST_WORDS
+                        " %s, run %016llx: %s, process %d\n"
+                        "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address\n",
+                        PACKAGE_VERSION,
+                        (unsigned long long)(process->run_id ? process->run_id : process->start_unix_ns),
+                        name, (int)process->pid);
     pad(head + used, "unfinished");
     return (size_t)used + MS_TRACE_SUMMARY_BYTES;
 }

@@ -63,8 +63,10 @@ static void read_line(struct trace *trace, const char *line)
     unsigned stream;
     char op;
 
-    if (sscanf(line, "%*u %c %llu %llu %u", &op, &id, &bytes, &stream) != 4 || (op != 'a' && op != 'f'))
+    if (sscanf(line, "%*u %c %llu %llu %u", &op, &id, &bytes, &stream) != 4 || !strchr("afAF", op))
         bench_die("a line of the trace has another form");
+    if (op == 'A' || op == 'F') /* a piece of a block */
+        return;
     if (op == 'a') {
         note_place(id, (uint32_t)trace->block_count);
         add_event(trace, (struct event){(uint32_t)trace->block_count++, stream, bytes ? bytes : 1});
