@@ -10,7 +10,9 @@
 
 #include "base/compiler.h"
 #include "html/job.h"
+#include "report/analyse/findings.h"
 #include "report/analyse/leak_class.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 #define EXACT_MAX 9007199254740991LL /* 2^53 - 1: larger integers are rounded by JavaScript */
@@ -72,12 +74,77 @@ static void add_stacks(json_t *rows, const struct ms_report *report)
                 json_object_set_new(row, keys[k][1], stack_text(report, ms_report_int(row, keys[k][0])));
 }
 
+/* Rows of which the sites are of the other layer have their stacks, or the lines of those, as text. */
+static void tell_finding(json_t *row, const struct ms_report *report)
+{
+    bool is_inner = ms_report_is_inner(report), of_inner = json_object_get(row, "inner_site") != NULL;
+    const json_t *site;
+
+    if (!of_inner && !json_object_get(row, "site"))
+        return;
+    site = ms_report_layer_site(report, of_inner, ms_report_int(row, of_inner ? "inner_site" : "site"));
+    if (is_inner == of_inner)
+        json_object_set_new(row, "site", json_integer(ms_report_int(site, "id")));
+    else
+        json_object_del(row, "site");
+    if (site && is_inner != of_inner && !json_object_get(row, "stack"))
+        json_object_set_new(row, "stack_text", stack_text(report, ms_report_int(site, "stack")));
+}
+
+static void tell_oom(json_t *oom, const struct ms_report *report)
+{
+    json_t *held;
+    size_t i;
+
+    if (ms_report_oom_is_inner(oom) == ms_report_is_inner(report))
+        return;
+    json_object_del(oom, "sites");
+    json_array_foreach (ms_report_array(oom, "top_sites"), i, held) {
+        const json_t *site = ms_report_oom_site(report, oom, held);
+        char *line = site ? ms_finding_line(report, site, "?") : NULL;
+
+        json_object_set_new(held, "line", json_string(line ? line : "?"));
+        free(line);
+    }
+}
+
+/* Findings, and times without memory, are told of both layers in either of them. */
+static void tell_layers(json_t *head, const struct ms_report *report)
+{
+    json_t *ooms = ms_report_ooms(report), *row;
+    size_t i;
+
+    if (json_object_get(report->root, "inner_oom"))
+        json_object_set_new(head, "oom", exact(ooms));
+    json_decref(ooms);
+    json_array_foreach (ms_report_array(head, "oom"), i, row)
+        tell_oom(row, report);
+    json_array_foreach (ms_report_array(head, "findings"), i, row)
+        tell_finding(row, report);
+}
+
 /* A file's name may be no UTF-8. */
 static json_t *path_json(const char *path)
 {
     json_t *name = json_string(path);
 
     return name ? name : json_string("?");
+}
+
+/* Which layer it is, and whose. */
+static void put_layer(json_t *head, const struct ms_report *report)
+{
+    char *names = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&names, &bytes);
+
+    tell_layers(head, report);
+    json_object_set_new(head, "layer", json_string(ms_report_is_inner(report) ? "tensors" : "blocks"));
+    if (out)
+        ms_report_put_heaps(out, report);
+    if (out && fclose(out) == 0)
+        json_object_set_new(head, "heaps", json_string(names));
+    free(names);
 }
 
 json_t *ms_html_head(const char *path, const struct ms_report *report)
@@ -94,6 +161,8 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
     if (job)
         json_object_set_new(head, "job", exact(job));
     json_decref(job);
+    if (ms_report_has_inner(report))
+        put_layer(head, report);
     add_stacks(json_object_get(head, "oom"), report);
     add_stacks(json_object_get(head, "contexts"), report);
     add_stacks(json_object_get(head, "findings"), report);
@@ -130,6 +199,8 @@ json_t *ms_html_headline(const json_t *head, const struct ms_report *report)
     json_object_set(line, "path", json_object_get(head, "path"));
     if (rank)
         json_object_set(line, "rank", rank);
+    if (json_object_get(head, "layer"))
+        json_object_set(line, "layer", json_object_get(head, "layer"));
     add_most(line, report, "peak_live_bytes", peak_live);
     add_most(line, report, "peak_held_bytes", ms_report_reserved);
     json_object_set_new(line, "leaked_bytes", exact(leaked));

@@ -2,6 +2,7 @@
  *
  * Floor 4. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "html/rows.h"
@@ -37,6 +38,22 @@ static void put_meaning(json_t *head, const json_t *timeline, const struct ms_re
         json_pack("{s:I, s:o}", "bucket_ns", ms_report_int(timeline, "bucket_ns"), "devices", rows));
 }
 
+/* Tensors lie in blocks, which are what is reserved for them. */
+static const json_t *series_of(const struct ms_report *report, const json_t *device, const char *key)
+{
+    const json_t *outer = json_object_get(report->root, "outer_timeline"), *row;
+    const json_t *timeline = json_object_get(report->root, "timeline");
+    size_t i;
+
+    if (json_object_get(device, key) || !outer || strcmp(key, "reserved") != 0 ||
+        json_array_size(ms_report_array(outer, "t")) != json_array_size(ms_report_array(timeline, "t")))
+        return ms_report_array(device, key);
+    json_array_foreach (ms_report_array(outer, "devices"), i, row)
+        if (ms_report_device_of(report, row) == ms_report_device_of(report, device))
+            return ms_report_array(row, "live");
+    return NULL;
+}
+
 int ms_html_time(struct ms_columns *columns, json_t *head, const struct ms_report *report)
 {
     static const char *const keys[] = {"live", "reserved", "limbo"};
@@ -52,7 +69,7 @@ int ms_html_time(struct ms_columns *columns, json_t *head, const struct ms_repor
     json_array_foreach (devices, i, device) {
         for (size_t k = 0; k < MS_ARRAY_LEN(keys); k++) {
             snprintf(name, sizeof(name), "time.%zu.%s", i, keys[k]);
-            if (put_series(columns, name, ms_report_array(device, keys[k])) < 0)
+            if (put_series(columns, name, series_of(report, device, keys[k])) < 0)
                 return -1;
         }
     }

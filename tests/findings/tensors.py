@@ -105,6 +105,8 @@ def check_graphs():
     once("graphs that are kept are one finding, by the line that called the model", kept(), "growth", 300 * MIB, "on 3 lines", "train (/home/user/train.py:40)", "loss.item()")
     once("with a backward pass that was begun there it is one that keeps them", kept().site([ENGINE, own("train", 41)], 100, 512, most=1), "growth", 300 * MIB, "retain_graph=True",
          "train (/home/user/train.py:40)")
+    deep = Report().work().site([RELU, own("Net.forward", 10), CALL, own("train", 40)], 400, MIB, at_peak=400).site([own("train", 39)], 50, 512, most=1)
+    once("one line is enough where all layers' are kept", deep, "growth", 400 * MIB, "on 1 line, ", "train (/home/user/train.py:40)", "loss.item()")
     never("99 of a line are none", kept(count=99), "growth")
     once("two lines are two places, not a graph", Report().work().site([RELU, own("Net.forward", 10), CALL, own("train", 40)], 100, MIB), "growth", 100 * MIB, "Net.forward (/home/user/train.py:10)",
          "for train (/home/user/train.py:40)")
@@ -182,7 +184,7 @@ def check_host():
     never("what was pinned before the work is none", batches(100, MIB, last=2))
 
 
-plan(37)
+plan(38)
 check_graphs()
 check_caches()
 check_validations()

@@ -207,6 +207,38 @@ def several(page, _report, _shots):
     assert [first, page.value("[data-fact=peak_live_bytes]")] == [int(value) for value in listed]
 
 
+def of_tensors(page, reports_of, shots):
+    """A report with tensors shows them, and by a switch the blocks; other reports are shown in the same layer."""
+    def choose(select, value, fact, wanted):
+        Select(page.driver.find_element(By.ID, select)).select_by_value(value)
+        deadline = time.monotonic() + 60
+        while page.value(f"[data-fact={fact}]") != wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert page.value(f"[data-fact={fact}]") == wanted, (select, value, page.value(f"[data-fact={fact}]"), wanted)
+        for view in VIEWS:
+            page.show(view)
+            page.frames()
+        page.show("overview")
+    first, second = reports_of
+    page.show("overview")
+    page.shot(shots, "html-tensors")
+    assert page.value("[data-fact=peak_live_bytes]") == first["inner_devices"][0]["peak_live_bytes"]
+    assert "the tensors that PyTorch gave" in page.text("#layer-line")
+    assert page.value("[data-fact=peak_held_bytes]") == first["inner_devices"][0]["peak_held_bytes"]
+    assert page.run("return Array.from(page.report.timeline().devices[0].live)") == first["inner_timeline"]["devices"][0]["live"]
+    assert page.run("return Array.from(page.report.timeline().devices[0].reserved)") == first["timeline"]["devices"][0]["live"]
+    assert page.run("return document.querySelectorAll('#processes tbody tr').length") == 2
+    page.show("segments")
+    assert page.value("#segment-whole") == sum(segment["bytes"] for segment in first["inner_segments"])
+    page.show("overview")
+    choose("layer", "1", "peak_live_bytes", first["devices"][0]["peak_live_bytes"])
+    assert "tensors" not in page.text("#owners")
+    choose("report", "3", "peak_live_bytes", second["devices"][0]["peak_live_bytes"])
+    choose("layer", "2", "peak_live_bytes", second["inner_devices"][0]["peak_live_bytes"])
+    page.show("findings")
+    assert 'phases "train step" left more' in page.text("#view-findings") and "most was held by forward at" in page.text("#view-findings"), page.text("#view-findings")
+
+
 def of_a_job(page, report, shots):
     """What the processes of a job had, who had most, and who stands out."""
     page.show("overview")
@@ -410,6 +442,15 @@ def wanting(build, directory):
         return json.load(file)
 
 
+def tensors(build, directory, way):
+    """The report of a program whose allocator tells its pieces."""
+    path, libraries = os.path.join(directory, way + ".json"), os.path.join(build, "tests/inner")
+    subprocess.run([os.path.join(build, "memshim"), "run", "-q", "-f", "--sim", "-o", path, "--", os.path.join(libraries, "inner_user"), way],
+                   check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, LD_LIBRARY_PATH=libraries))
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def merged(memshim, directory):
     """A job report of ranks that nobody ran, one of which stands out."""
     paths = [os.path.join(directory, f"rank{rank}.json") for rank in range(24)]
@@ -442,9 +483,10 @@ def main():
     training = trained(build, directory)
     usual = reports.large(base, 100 if quick else 2000, 256, 200, 8)
     nasty = reports.hostile(base)
-    checks = [("training", training, None, [every_view, figures, first_screen, clicks])] if quick else [("training", training, shots, [every_view, figures, first_screen, clicks, theme, readable]), ("wanting", wanting(build, directory), None, [first_screen, every_view]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
+    layers = ("tensors", [tensors(build, directory, way) for way in ("torch", "grow")], shots, [of_tensors])
+    checks = [("training", training, None, [every_view, figures, first_screen, clicks]), layers] if quick else [("training", training, shots, [every_view, figures, first_screen, clicks, theme, readable]), ("wanting", wanting(build, directory), None, [first_screen, every_view]), ("usual", usual, None, [every_view, figures, stranded, search, clicks, keyboard, theme, readable, printed]), ("hostile", nasty, None, [harmless, every_view, keyboard]),
               ("empty", {**base, "sites": [], "leaks": [], "findings": [], "oom": []}, None, [lambda page, _report, _shots: [page.show(view) for view in VIEWS]]),
-              ("two", [training, usual], shots, [laid_over, several]), ("job", merged(memshim, directory), shots, [of_a_job])]
+              ("two", [training, usual], shots, [laid_over, several]), ("job", merged(memshim, directory), shots, [of_a_job]), layers]
     driver, number, failed = start(), 0, 0
     try:
         for name, report, pictures, todo in checks:

@@ -10,7 +10,9 @@
 #include "cli/load.h"
 #include "cli/screens/suppress.h"
 #include "html/page.h"
+#include "report/analyse/analyse.h"
 #include "report/analyse/contexts_others.h"
+#include "report/read/layer.h"
 
 static int html_take(void *arg, int id, const char *value)
 {
@@ -21,9 +23,9 @@ struct page {
     FILE *out;
     char **paths;
     int count;
-    bool all_frames;
-    struct ms_report *kept; /* of each path the report that cannot be read again */
-    json_t *index, *least;  /* owned */
+    bool all_frames, blocks; /* blocks: the page begins with them, also where there are tensors */
+    struct ms_report *kept;  /* of each path the report that cannot be read again */
+    json_t *index, *least;   /* owned */
 };
 
 static bool can_be_read_again(const char *path)
@@ -51,14 +53,48 @@ static int ask_all(struct page *page)
     return 0;
 }
 
+static int put_layer(struct page *page, const char *path, const struct ms_report *report)
+{
+    struct ms_model model;
+    int status;
+
+    if (ms_model_open(&model, report, page->all_frames) < 0)
+        return -1;
+    status = ms_html_page_put(page->out, path, &model, page->index);
+    ms_model_close(&model);
+    return status;
+}
+
+/* Both layers of a report that has tensors, first the one with which the page begins; rows of the list say
+ * that they are of one report. The findings are those of both, in either. */
+static int put_layers(struct page *page, const char *path, const struct ms_report *report)
+{
+    size_t first = json_array_size(page->index);
+    struct ms_report inner;
+    int status;
+
+    if (!ms_report_has_inner(report))
+        return put_layer(page, path, report);
+    if (!ms_report_open_inner(report, &inner))
+        return -1;
+    ms_report_annotate(&inner, page->least);
+    json_object_set(inner.root, "findings", json_object_get(report->root, "findings"));
+    status = put_layer(page, path, page->blocks ? report : &inner);
+    if (status == 0)
+        status = put_layer(page, path, page->blocks ? &inner : report);
+    for (size_t i = first; i < json_array_size(page->index); i++)
+        json_object_set_new(json_array_get(page->index, i), "of", json_integer((json_int_t)first));
+    ms_report_close(&inner);
+    return status;
+}
+
 /* One report at a time is in memory; the last one stays until the process ends, as to give millions of values
  * back takes a while. 0, or -1 after an error line. */
 static int put_report(struct page *page, int i)
 {
     static struct ms_report report;
     const char *path = page->paths[i];
-    struct ms_model model;
-    int status = -1;
+    int status;
 
     if (report.root)
         ms_report_close(&report);
@@ -67,10 +103,7 @@ static int put_report(struct page *page, int i)
     else if (ms_cli_read(path, &report) < 0)
         return -1;
     ms_cli_tell(path, &report, page->least);
-    if (ms_model_open(&model, &report, page->all_frames) == 0) {
-        status = ms_html_page_put(page->out, path, &model, page->index);
-        ms_model_close(&model);
-    }
+    status = put_layers(page, path, &report);
     if (status < 0)
         ms_cli_error("no memory for %s", path);
     return status;
@@ -91,11 +124,11 @@ static int put_all(struct page *page)
     return -1;
 }
 
-static int put_page(FILE *out, char **paths, int count, bool all_frames)
+static int put_page(FILE *out, char **paths, int count, bool all_frames, bool blocks)
 {
-    struct page page = {
-        out,          paths,        count, all_frames, calloc((size_t)count, sizeof(struct ms_report)),
-        json_array(), json_object()};
+    struct page page = {out,          paths,        count,
+                        all_frames,   blocks,       calloc((size_t)count, sizeof(struct ms_report)),
+                        json_array(), json_object()};
     int status = -1;
 
     if (!page.kept || !page.index || !page.least)
@@ -112,10 +145,12 @@ int ms_cmd_html(int argc, char **argv)
 {
     struct ms_cli_stacks options = {.all_frames = false};
     int first = ms_cli_parse(argc, argv, false, html_take, &options);
+    bool blocks = ms_cli_layer == MS_CLI_BLOCKS;
     FILE *out;
 
     if (first < 0)
         return ms_cli_parse_status(first);
+    ms_cli_layer = MS_CLI_BLOCKS; /* both are written, of the report as it is */
     if (first == argc) {
         ms_cli_error("no report given; usage: memshim html REPORT... -o PAGE.html");
         return MS_EXIT_USAGE;
@@ -127,7 +162,7 @@ int ms_cmd_html(int argc, char **argv)
     out = ms_cli_open_output(options.printing.output, options.printing.force);
     if (!out)
         return MS_EXIT_USAGE;
-    if (put_page(out, argv + first, argc - first, options.all_frames) == 0)
+    if (put_page(out, argv + first, argc - first, options.all_frames, blocks) == 0)
         return ms_cli_close_output(out);
     ms_cli_discard_output(out);
     return MS_EXIT_USAGE;

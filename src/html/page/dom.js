@@ -73,7 +73,8 @@ function chainText(text) {
 }
 
 function firstLine(text) {
-  return String(text || "").split("\n").map((line) => line.trim()).find((line) => line) || "";
+  const rows = String(text || "").split("\n").map((line) => line.trim()).filter((line) => line);
+  return rows.find((line) => !line.startsWith("[")) || rows[0] || "";
 }
 
 function lines(text) {

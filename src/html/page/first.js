@@ -122,14 +122,15 @@ function leaksOf(report, ...patterns) {
 function firstGrew(page) {
   const report = page.report, rows = [...leaksOf(report, "growing"), ...leaksOf(report, "lost")], held = leaksOf(report, "held");
   const sum = (list) => list.reduce((all, i) => all + report.column("leak.bytes")[i], 0);
-  const line = (i) => report.rows.get(report.column("leak.site")[i]);
+  const line = (i) => report.rows.get(report.column("leak.site")[i]), grown = report.list("findings").filter((row) => row.rule === "growth");
   const others = [["interrupted", "held when it was ended"], ["live", "not freed so far"], ["context", "gone with its context"]]
     .map(([pattern, text]) => [sum(leaksOf(report, pattern)), text]).filter(([value]) => value > 0);
   return el("section", { class: "card", id: "first-grew" }, el("h3", {}, "What grew"),
     rows.length ? el("ul", { class: "plain" }, rows.slice(0, GREW_SHOWN).map((i) => el("li", {}, bytes(exactAt(report.column("leak.bytes"), i)),
       ` ${report.text("leak.pattern", i)}: `, el("span", { class: "code" }, line(i) === undefined ? "?" : short(plainLine(report, line(i)), 160)))),
     rows.length > GREW_SHOWN && el("li", {}, `and ${rows.length - GREW_SHOWN} more`))
-      : el("p", {}, "Nothing grew, and nothing was lost."),
+      : grown.length ? el("ul", { class: "plain" }, grown.slice(0, GREW_SHOWN).map((row) => el("li", {}, short(row.message, 300))))
+        : el("p", {}, "Nothing grew, and nothing was lost."),
     held.length > 0 && el("p", { class: "lead" }, bytes(sum(held)), ` held to the end at ${held.length} call site${held.length === 1 ? "" : "s"}`),
     others.map(([value, text]) => el("p", { class: "lead" }, bytes(value), ` ${text}`)));
 }
@@ -138,13 +139,13 @@ function firstGrew(page) {
 function firstOom(page) {
   const report = page.report, rows = report.list("oom"), oom = rows[rows.length - 1];
   if (!oom) return null;
-  const held = (oom.top_sites || []).filter((top) => report.rows.has(top.site)).slice(0, 2);
+  const held = (oom.top_sites || []).filter((top) => top.line || report.rows.has(top.site)).slice(0, 2);
   return el("section", { class: "finding error-severity", id: "first-oom" },
     el("p", {}, el("b", {}, "Out of memory: "), short(oom.api, 80), " asked for ", oom.requested ? bytes(oom.requested) : short(oom.kind || "memory", 20),
       ` after ${timeText(oom.t_ns)}`, oom.stack_text ? [" in ", el("span", { class: "code" }, short(firstLine(oom.stack_text).replace(/ \[inlined\]/g, ""), 160))] : "",
       rows.length > 1 ? `, the last of ${rows.length} times` : ""),
     held.length > 0 && el("p", {}, "held most then: ", held.map((top, i) => [i ? "; " : "", bytes(top.bytes), " by ",
-      el("span", { class: "code" }, short(plainLine(report, report.rows.get(top.site)), 120))])));
+      el("span", { class: "code" }, short(top.line || plainLine(report, report.rows.get(top.site)), 120))])));
 }
 
 /* Pictures are made when their place has a width. */

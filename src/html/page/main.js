@@ -39,13 +39,29 @@ class Page {
     this.view = this.address();
     const index = document.querySelector("div.index");
     if (index) this.index = JSON.parse(new TextDecoder().decode(await inflate(index.textContent)));
-    const tools = document.getElementById("reports");
-    if (this.index.length > 1)
-      put(tools, choice("Report", this.index.map((row, i) => [String(i), short(row.path, 80)]), "0", (i) => this.open(Number(i)), { id: "report" }));
-    put(tools, this.theme);
     for (const [name, title] of VIEWS)
       put(this.tabs, button(title, () => this.show(name), { role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}` }));
     await this.open(0);
+  }
+
+  /* [row, what the list says of it] of each report; of one with tensors, that of the layer which is shown. */
+  reports() {
+    const rows = new Map();
+    this.index.forEach((one, i) => {
+      const of = one.of === undefined ? `row ${i}` : one.of;
+      if (!rows.has(of) || (this.layer && one.layer === this.layer)) rows.set(of, i);
+    });
+    return [...rows.values()].map((i) => [i, this.index[i]]);
+  }
+
+  /* Which report, which layer of it, and the theme. */
+  tools() {
+    const tools = document.getElementById("reports"), focus = document.activeElement && document.activeElement.id, reports = this.reports();
+    const layers = this.index.map((one, i) => [String(i), one.layer, one.of]).filter(([, layer, of]) => layer && of === this.index[this.at].of);
+    const act = (i) => this.open(Number(i));
+    fill(tools, reports.length > 1 && choice("Report", reports.map(([i, one]) => [String(i), short(one.path, 80)]), String(this.at), act, { id: "report" }),
+      layers.length > 1 && choice("Shown", layers.map(([i, layer]) => [i, layer]), String(this.at), act, { id: "layer" }), this.theme);
+    if (["report", "layer"].includes(focus) && document.getElementById(focus)) document.getElementById(focus).focus();
   }
 
   async read(i) {
@@ -55,12 +71,12 @@ class Page {
   async open(i) {
     this.report = await this.read(i);
     this.at = i;
+    this.layer = (this.index[i] || {}).layer || this.layer;
     const owners = [...new Set(this.report.list("owners").map((row) => String(row.owner)))];
     this.colours = new Colours(owners.filter((owner) => owner !== "unknown"));
     document.title = `memshim: ${short(this.report.head.path, 80)}`;
     fill(document.getElementById("what"), short(this.report.head.path, 120));
-    const select = document.getElementById("report");
-    if (select) select.value = String(i);
+    this.tools();
     this.views = {};
     fill(this.main, VIEWS.map(([name, title]) =>
       el("section", { class: "view", id: `view-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true },

@@ -89,7 +89,7 @@ function nextSteps(report) {
   for (const device of report.list("devices")) {
     const beyond = asNumber(device.peak_reserved_bytes) - asNumber(device.peak_live_bytes);
     if (beyond > asNumber(device.peak_live_bytes) / 4 && beyond > 64 * 1024 ** 2)
-      steps.push([`The pool of ${deviceName(device)} had ${sizeText(beyond)} more than was ever live: see whose blocks strand it`, "segments"]);
+      steps.push([`${report.head.layer === "tensors" ? "The cache on" : "The pool of"} ${deviceName(device)} had ${sizeText(beyond)} more than was ever live: see whose blocks strand it`, "segments"]);
   }
   if (report.sites.length) steps.push(["See whose stacks held the peak", "flame"]);
   return steps;
@@ -114,11 +114,14 @@ function drawOverview(page, place) {
       run.end_reason === "running" ? ", still running" : `, ended by ${short(run.end_reason || "?", 20)}`,
       ` after ${timeText(asNumber(run.end_unix_ns) - asNumber(run.start_unix_ns))}`),
     run.complete === false && el("p", { class: "warning" }, "The record could not be read whole: sums may be off."),
-    view && el("p", { class: "warning" }, view),
+    report.head.layer && el("p", { class: "lead", id: "layer-line" }, report.head.layer === "tensors"
+      ? `These are the tensors that ${short(report.head.heaps, 120)} gave; "Shown" above has the blocks in which they lie.`
+      : "These are the blocks that the vendor gave; \"Shown\" above has the tensors in them."),
+    !report.head.layer && view && el("p", { class: "warning" }, view),
     report.head.job && jobLine(report.head.job),
     report.head.job && outlierLine(report.head.job));
   drawFirst(page, place);
-  put(place, page.index.length > 1 && processTable(page),
+  put(place, page.reports().length > 1 && processTable(page),
     report.head.job && jobTables(report.head.job),
     el("h3", {}, "Devices"),
     el("div", { class: "cards" }, report.list("devices").map((device) => deviceCard(page, device)),
@@ -163,7 +166,7 @@ function jobTables(job) {
 
 function processTable(page) {
   return table("Processes", [["report", ""], ["rank", "right"], ["peak allocated on a device", "right"], ["reserved at most on a device", "right"], ["never freed", "right"]],
-    page.index.slice(0, 500).map((row, i) => [button(short(row.path, 80), () => page.open(i), { class: "link" }),
+    page.reports().slice(0, 500).map(([i, row]) => [button(short(row.path, 80), () => page.open(i), { class: "link" }),
       row.rank === undefined ? "" : String(row.rank), bytes(row.peak_live_bytes), bytes(row.peak_held_bytes), bytes(row.leaked_bytes)]),
     { id: "processes" });
 }

@@ -63,7 +63,7 @@ class Segments {
     put(place, el("div", { class: "tools" },
       choice("Device", devices.map((row) => [String(row), deviceName(this.report.list("devices")[row])]), String(this.device),
         (row) => this.choose(Number(row), this.kind), { id: "segment-device" }),
-      choice("Memory", [["pool", "the pool's segments"], ["followed", "blocks of the vendor's"]], "pool",
+      choice("Memory", [["pool", this.report.head.layer === "tensors" ? "segments with tensors" : "the pool's segments"], ["followed", "blocks of the vendor's"]], "pool",
         (kind) => this.choose(this.device, kind), { id: "segment-kind" }),
       button("Zoom in", () => this.zoom(2)), button("Zoom out", () => this.zoom(0.5))),
     this.sums, this.says, this.picture.place, this.detail, this.holders = el("div", {}),

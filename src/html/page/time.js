@@ -32,7 +32,7 @@ class Time {
     }
     put(place, el("p", { class: "lead" }, "Drag to zoom, double-click to see all, click a moment to see who held the memory. ",
       "At the ticks below it is known of all. With the keyboard: arrows move, Shift moves further, plus and minus zoom, Enter chooses."));
-    const others = page.index.map((row, i) => [String(i), short(row.path, 80)]).filter(([i]) => i !== String(page.at));
+    const others = page.reports().map(([i, row]) => [String(i), short(row.path, 80)]).filter(([i]) => i !== String(page.at));
     if (others.length) put(place, choice("Over it", [["", "nothing"], ...others], "", (i) => this.lay(i), { id: "over" }));
     this.line.devices.forEach((series, i) => series.row >= 0 && this.chart(series, i));
     this.detail = el("section", { class: "detail", "aria-live": "polite", id: "time-detail" }, "Choose a moment.");
@@ -241,10 +241,10 @@ class Time {
     const report = this.report, rows = report.list("oom");
     return rows.length > 0 && [el("h3", {}, "Out of memory"), rows.map((oom) => el("section", { class: "finding error-severity" },
       el("p", {}, el("b", {}, short(oom.api, 80)), " asked for ", oom.requested ? bytes(oom.requested) : short(oom.kind || "memory", 20), ` after ${timeText(oom.t_ns)}`,
-        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; allocated ", bytes(oom.live), ", reserved for the pool ", bytes(oom.reserved),
+        oom.cause ? `; cause: ${short(oom.cause, 40).replace("_", " ")}` : "", "; allocated ", bytes(oom.live), ", ", oom.layer === "tensors" ? `reserved by ${short(oom.api, 40)} ` : "reserved for the pool ", bytes(oom.reserved),
         ", largest free piece ", bytes(oom.largest_free)),
       table("Held most then", [["bytes", "right"], ["where", "code"]], (oom.top_sites || []).map((top) =>
-        [bytes(top.bytes), report.rows.has(top.site) ? short(report.siteLine(report.rows.get(top.site)), 200) : `site ${top.site}`])),
+        [bytes(top.bytes), top.line ? short(top.line, 200) : report.rows.has(top.site) ? short(report.siteLine(report.rows.get(top.site)), 200) : `site ${top.site}`])),
       oom.stack_text && lines(oom.stack_text)))];
   }
 }

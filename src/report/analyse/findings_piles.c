@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "report/analyse/findings.h"
+#include "report/analyse/fold.h"
 #include "report/analyse/tensor_lines.h"
 #include "report/read/layer.h"
 #include "report/read/sites.h"
@@ -34,6 +35,11 @@ static json_int_t work_end(const struct ms_site_row *sites, size_t count)
     return last;
 }
 
+static bool is_all_there(const struct ms_site_row *site)
+{
+    return site->max_bytes / 7 * 8 >= site->total_bytes;
+}
+
 /* True if the tensors of a place were all there at once, or rose from moment to moment, as long as the
  * program was at work. A model that is loaded, and a cache that is full, stop before. */
 static bool piles_up(const struct ms_site_row *site, json_int_t work_end_ns)
@@ -45,7 +51,7 @@ static bool piles_up(const struct ms_site_row *site, json_int_t work_end_ns)
     if (site->total_count < PILE_TIMES || work_end_ns < 0 || span <= 0 ||
         work_end_ns - site->last_ns > span / 4)
         return false;
-    if (site->max_bytes / 7 * 8 >= site->total_bytes)
+    if (is_all_there(site))
         return true;
     json_array_foreach (ms_report_array(site->json, "held"), i, held) {
         bytes = json_integer_value(json_array_get(held, 1));
@@ -76,9 +82,9 @@ static void tell_graph(struct ms_finder *finder, const struct pile *pile)
     if (line)
         ms_finding_add(
             finder, "growth", pile->bytes, pile->most_kept->json,
-            ms_finding_text("%s of tensors pile up on %zu lines, step by step: the graph of each step that "
+            ms_finding_text("%s of tensors pile up on %zu line%s, step by step: the graph of each step that "
                             "%s computes is kept",
-                            ms_text_size(pile->bytes).text, pile->lines, line),
+                            ms_text_size(pile->bytes).text, pile->lines, pile->lines == 1 ? "" : "s", line),
             backward ? ms_finding_text("backward() runs in %s and does not free it: drop retain_graph=True, "
                                        "or detach() what one step hands to the next",
                                        line)
@@ -107,6 +113,26 @@ static void tell_pile(struct ms_finder *finder, const struct ms_finding_rows *fo
     free(caller);
 }
 
+/* True if all is there that a line ever made, and it made more than one in each call of the model: as often
+ * as that the function which calls it makes tensors of its own. A cache keeps the last layer's alone. */
+static bool is_of_all_layers(const struct ms_report *report, const struct ms_site_row *site)
+{
+    const struct ms_site_row *sites = ms_report_sites(report);
+    const json_t *caller = site ? ms_tensor_caller(report, site->stack) : NULL, *own;
+    size_t count = caller && is_all_there(site) ? json_array_size(report->sites) : 0;
+    json_int_t calls = 0;
+    bool inferred;
+
+    for (size_t i = 0; i < count; i++) {
+        own = strcmp(sites[i].owner, "activations") != 0 && strcmp(sites[i].owner, "gradients") != 0
+                  ? ms_fold_own(report, sites[i].stack, &inferred)
+                  : NULL;
+        if (own && sites[i].total_count > calls && ms_tensor_is_same_function(own, caller))
+            calls = sites[i].total_count;
+    }
+    return calls > 1 && site->total_count >= 2 * calls;
+}
+
 /* Notes each place, or of a graph all of them as one. */
 static void tell_piles(struct ms_finder *finder, const struct ms_site_row *sites, size_t count,
                        const bool *piling, size_t device)
@@ -129,7 +155,7 @@ static void tell_piles(struct ms_finder *finder, const struct ms_site_row *sites
     }
     if (pile.bytes < PILE_LEAST)
         return;
-    if (pile.kept >= PILE_LINES) {
+    if (pile.kept >= PILE_LINES || is_of_all_layers(finder->report, pile.most_kept)) {
         tell_graph(finder, &pile);
         return;
     }

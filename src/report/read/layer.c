@@ -125,22 +125,25 @@ bool ms_report_oom_is_inner(const json_t *oom)
     return !strcmp(ms_report_text(oom, "layer"), "tensors");
 }
 
-json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held)
+json_t *ms_report_layer_site(const struct ms_report *report, bool inner, json_int_t id)
 {
-    json_int_t id = ms_report_int(held, "site");
-    bool is_inner = ms_report_oom_is_inner(oom);
     const json_t *sites;
     json_t *site;
     size_t i;
 
-    if (is_inner == ms_report_is_inner(report))
+    if (inner == ms_report_is_inner(report))
         return ms_report_site(report, id);
-    sites = json_object_get(report->root, is_inner ? "inner_sites" : "outer_sites");
+    sites = json_object_get(report->root, inner ? "inner_sites" : "outer_sites");
     json_array_foreach (sites, i, site) {
         if (ms_report_int(site, "id") == id)
             return site;
     }
     return NULL;
+}
+
+json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held)
+{
+    return ms_report_layer_site(report, ms_report_oom_is_inner(oom), ms_report_int(held, "site"));
 }
 
 static void layer_choose_lists(json_t *root)
@@ -152,6 +155,8 @@ static void layer_choose_lists(json_t *root)
         json_object_set_new(root, "oom", layer_ooms_of(root));
     if (sites)
         json_object_set(root, "outer_sites", sites);
+    if (json_object_get(root, "timeline"))
+        json_object_set(root, "outer_timeline", json_object_get(root, "timeline"));
     for (size_t i = 0; i < MS_ARRAY_LEN(lists); i++) {
         if (json_object_get(root, lists[i].inner))
             json_object_set(root, lists[i].name, json_object_get(root, lists[i].inner));

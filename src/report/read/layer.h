@@ -28,6 +28,8 @@ json_t *ms_report_ooms(const struct ms_report *report);
 size_t ms_report_oom_count(const struct ms_report *report);
 /** The site of a row that one of those has of who held memory then; NULL if there is none. */
 json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held);
+/** The site of this id of a layer, whichever the report's lists are of; NULL if there is none. */
+json_t *ms_report_layer_site(const struct ms_report *report, bool inner, json_int_t id);
 /** True if the row is one of the tensors' layer. */
 bool ms_report_oom_is_inner(const json_t *oom);
 /** The row of inner_devices[] whose pieces had the most at their peak; NULL if there is none. */
