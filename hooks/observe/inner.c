@@ -4,6 +4,7 @@
 #include "hooks/observe/inner.h"
 
 #include "base/at_fork.h"
+#include "base/options/options.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
@@ -44,18 +45,29 @@ static enum ms_maker maker_of_cuda(void)
     return (enum ms_maker)(maker - 1);
 }
 
-/* The heap of each device, that of none first, 0 until it is known: PyTorch reports each of its blocks. */
-static _Atomic uint32_t pytorch_heaps[MS_DEVICES_MAX + 1];
+/* The heap of each device, that of none first, and that of the host last, 0 until it is known: PyTorch
+ * reports each of its blocks. */
+static _Atomic uint32_t pytorch_heaps[MS_DEVICES_MAX + 2];
+enum { HOST_PLACE = MS_DEVICES_MAX + 1 };
 
-static uint32_t pytorch_heap(int device, enum ms_row row)
+static uint32_t pytorch_heap(int device, bool is_host, enum ms_row row)
 {
-    _Atomic uint32_t *known = &pytorch_heaps[device + 1];
+    _Atomic uint32_t *known = &pytorch_heaps[is_host ? HOST_PLACE : device + 1];
     uint32_t heap = atomic_load_explicit(known, memory_order_relaxed);
     if (MS_UNLIKELY(!heap)) {
-        heap = ms_heap_open("PyTorch", device, (uint16_t)row);
+        heap = ms_heap_open(is_host ? "PyTorch on the host" : "PyTorch", device, (uint16_t)row);
         atomic_store_explicit(known, heap, memory_order_relaxed);
     }
     return heap;
+}
+
+/* False for what is not recorded: most programs have many small tensors on the host, so these are asked for.
+ */
+static bool pytorch_device(const struct ms_inner_report *report, int *number_p)
+{
+    *number_p = MS_DEVICE_NONE;
+    return report->is_host ? ms_option_int(MS_OPT_HOST_TENSORS) == MS_HOST_TENSORS_ON
+                           : ms_inner_device(report->device, number_p);
 }
 
 static void pytorch_heaps_reset(void)
@@ -99,10 +111,9 @@ void ms_inner_reported(enum ms_row row, const struct ms_inner_report *report, co
 {
     struct ms_hook_scope scope;
     int device;
-    if (!report->address || !report->bytes || !ms_inner_device(report->device, &device) ||
-        !ms_inner_enter(&scope))
+    if (!report->address || !report->bytes || !pytorch_device(report, &device) || !ms_inner_enter(&scope))
         return;
-    uint32_t heap = pytorch_heap(device, row);
+    uint32_t heap = pytorch_heap(device, report->is_host, row);
     if (report->has_reserved)
         ms_heap_reserved(heap, report->reserved);
     if (MS_UNLIKELY(ms_thread.refused && report->bytes > 0))

@@ -25,6 +25,7 @@ struct ms_inner_report {
     uint64_t address;
     int64_t bytes;      /* negative: it was taken back */
     bool is_refused;    /* no memory; it has no address */
+    bool is_host;       /* its host allocator says it */
     bool has_reserved;  /* the release says it: */
     uint64_t reserved;  /* the bytes of the allocator's segments on the device */
     uint64_t allocated; /* of its pieces; only where it is refused */

@@ -232,13 +232,15 @@ static void model_put_stack(struct ms_model *model, json_int_t stack)
         put_path(model, frame_of(model, rows[i - 1]));
 }
 
-/* "cuda 0" for a device's memory, else its kind: "pinned". */
+/* "cuda 0" for a device's memory, else its kind: "pinned". Tensors of the host are on no device. */
 static uint32_t place_frame(struct ms_model *model, const struct ms_site_row *site)
 {
     char text[64];
 
     if (!site->counts)
         return own_frame(model, site->kind);
+    if (site->device < 0)
+        return own_frame(model, "no device");
     snprintf(text, sizeof(text), "%.32s %" JSON_INTEGER_FORMAT, ms_report_device_api(site->json),
              site->device);
     return own_frame(model, text);

@@ -12,7 +12,9 @@ def ask(*words):
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "report.json")
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        subprocess.run([os.path.join(os.path.dirname(LIBRARY[0]), "memshim"), *words[:1], "-o", path, *words[1:]], env=environment, check=True, capture_output=True)
+        done = subprocess.run([os.path.join(os.path.dirname(LIBRARY[0]), "memshim"), *words[:1], "-o", path, *words[1:]], env=environment, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError("memshim %s: %s" % (words[0], done.stderr))
         with open(path, encoding="utf-8") as file:
             return json.load(file)
 

@@ -1,6 +1,6 @@
 """PyTorch's tensors as memshim has them: at many moments the live ones are the active blocks of PyTorch's own snapshot, address by address, and lines those of its own history.
 
-usage: torch_tensors.py WAY: train, conv, generate, graphs, mempool, churn, streams, threads, compiled, lines or ddp. At each moment `memshim snapshot` looks at this process from
+usage: torch_tensors.py WAY: train, conv, generate, graphs, mempool, churn, streams, threads, compiled, lines, host or ddp. At each moment `memshim snapshot` looks at this process from
 outside; natively nothing is asked, and the same is printed.
 """
 import json
@@ -38,6 +38,8 @@ def ours(report):
     """The same, as memshim says."""
     found = {}
     for segment in report.get("inner_segments", []):
+        if segment["device"] < 0:  # the host
+            continue
         for block in segment["blocks"]:
             if block["state"] == "live":
                 found[int(segment["address"], 16) + block["offset"]] = (block["bytes"], line_of(report, block))
@@ -216,6 +218,30 @@ def lines():
         if len(same) + len(unknown) < 0.99 * len(own):
             print("of", len(own), "tensors", len(same), "have the same line")
     del kept
+
+
+def host():
+    """Tensors in pageable memory of the host: beyond what PyTorch had, to the byte."""
+    from torch.utils.data import DataLoader, TensorDataset
+
+    kept, first, chosen = {}, None, random.Random(3)
+    data = DataLoader(TensorDataset(torch.zeros(64, 1000)), batch_size=16, pin_memory=True)
+    for turn in range(6):
+        look()
+        if inner.LIBRARY:
+            live, count = inner.figures(inner.snapshot(), "PyTorch on the host")[:2]
+            first = first or (live, count)
+            own = (sum(tensor.untyped_storage().nbytes() for tensor in kept.values()), len(kept))
+            if (live - first[0], count - first[1]) != own:
+                print("turn", turn, "memshim", live - first[0], count - first[1], "and the tensors", own)
+        for _ in range(200):
+            name = chosen.randrange(60)
+            if kept.pop(name, None) is None:
+                kept[name] = torch.empty(chosen.choice([1, 100, 5000, 300000]))
+        for batch, in data:
+            batch.to(DEVICE, non_blocking=True)
+        del batch
+    kept.clear()
 
 
 def launch():

@@ -42,6 +42,17 @@ void report_2_0(void *at, int64_t size, size_t allocated, size_t reserved, struc
     atomic_fetch_add(&sum, (uint64_t)allocated * 3 + (uint64_t)reserved * 5);
 }
 
+void host_came(void *reporter, void *at, size_t bytes)
+{
+    const struct device cpu = {TYPE_CPU, -1};
+    see(at, reporter ? (int64_t)bytes : 0, cpu);
+}
+
+void host_went(void *reporter, void *at)
+{
+    host_came(reporter, at, 0);
+}
+
 void refused_1_13(int64_t size, int64_t allocated, int64_t reserved, struct device device)
 {
     see(NULL, size, device);

@@ -23,6 +23,10 @@ void refused_1_13(int64_t, int64_t, int64_t,
 void refused_2_0(int64_t, size_t, size_t,
                  struct device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 
+/* The host's allocator, likewise, since 1.8: a member of a class. */
+void host_came(void *reporter, void *, size_t) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
+void host_went(void *reporter, void *) __asm__("_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv");
+
 /* Reports that reached libc10.so: how many, and a sum over all that was said. */
 void c10_seen(uint64_t *calls_p, uint64_t *sum_p);
 
@@ -34,6 +38,9 @@ void caching_give(int release, void *piece);
 void *caching_take_large(int release, size_t bytes, uint64_t allowed);
 /* Reports host memory, which is none of a device's. */
 void caching_host(int release, void *at, size_t bytes);
+/* Memory of the host's allocator. */
+void *host_take(size_t bytes);
+void host_give(void *at);
 /* Bytes given, bytes of segments, and the most that was given; a sum over all that was reported. */
 struct caching {
     uint64_t allocated, reserved, peak, calls, sum;

@@ -1,6 +1,7 @@
 /* c10_cuda.c - libc10_cuda.so, see c10.h: each segment is a run of slots, and a piece is a run of them. */
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 #include "c10.h"
 
@@ -137,6 +138,32 @@ void caching_host(int release, void *at, size_t bytes)
     pthread_mutex_lock(&lock);
     tell(release, at, (int64_t)bytes, cpu);
     pthread_mutex_unlock(&lock);
+}
+
+static void tell_host(void *at, size_t bytes)
+{
+    const struct device cpu = {TYPE_CPU, -1};
+    pthread_mutex_lock(&lock);
+    told.calls++;
+    told.sum += report_sum(at, (int64_t)bytes, cpu);
+    if (bytes)
+        host_came(&told, at, bytes);
+    else
+        host_went(&told, at);
+    pthread_mutex_unlock(&lock);
+}
+
+void *host_take(size_t bytes)
+{
+    void *at = malloc(bytes);
+    tell_host(at, bytes);
+    return at;
+}
+
+void host_give(void *at)
+{
+    tell_host(at, 0);
+    free(at);
 }
 
 void caching_told(struct caching *told_p)

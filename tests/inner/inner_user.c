@@ -7,6 +7,7 @@
  * - wait: some pieces, and then nothing until it is ended
  * - kill: the same, and ends itself by SIGKILL in the middle of a step
  * - fork: some pieces, and then a child of fork that takes five and keeps them
+ * - host: the same, with memory of the host besides
  * - grow: steps that are phases, each of which keeps one piece more; freed in the end
  * - steady: the same, and none is kept
  * - refused RELEASE: on a device of 64 MiB the allocator has no memory for a piece, for three reasons, and
@@ -42,6 +43,8 @@ static struct {
     void (*give)(int, void *);
     void *(*take_large)(int, size_t, uint64_t);
     void (*host)(int, void *, size_t);
+    void *(*host_take)(size_t);
+    void (*host_give)(void *);
     void (*told)(struct caching *);
     void (*seen)(uint64_t *, uint64_t *);
 } torch;
@@ -66,6 +69,8 @@ static void open_torch(void)
     *(void **)&torch.give = dlsym(cuda, "caching_give");
     *(void **)&torch.take_large = dlsym(cuda, "caching_take_large");
     *(void **)&torch.host = dlsym(cuda, "caching_host");
+    *(void **)&torch.host_take = dlsym(cuda, "host_take");
+    *(void **)&torch.host_give = dlsym(cuda, "host_give");
     *(void **)&torch.told = dlsym(cuda, "caching_told");
     *(void **)&torch.seen = dlsym(c10, "c10_seen");
 }
@@ -232,6 +237,23 @@ static void refused(void)
     say(5);
 }
 
+/* Tensors of the host beside those of the device: what is live of them, and how many. */
+static void with_host(void)
+{
+    void *held[30];
+    unsigned long kept = (unsigned long)step((void *)7), live = 0, live_count = 0;
+    for (unsigned i = 0; i < 30; i++)
+        held[i] = torch.host_take(1000 * (i + 1));
+    for (unsigned i = 0; i < 30; i++) {
+        if (i % 3 == 0)
+            torch.host_give(held[i]);
+        live += i % 3 ? 1000 * (i + 1) : 0;
+        live_count += i % 3 != 0;
+    }
+    printf("%lu %lu\n", live, live_count);
+    say(kept);
+}
+
 static void pools(void)
 {
     char *first, *second;
@@ -302,6 +324,8 @@ int main(int argc, char **argv)
             pause();
     } else if (strcmp(way, "threads") == 0)
         with_threads();
+    else if (strcmp(way, "host") == 0)
+        with_host();
     else if (strcmp(way, "fork") == 0)
         with_child();
     else if (strcmp(way, "cost") == 0)

@@ -19,3 +19,4 @@ tests_inner_regions_user_LDADD = libcudart.so.13 -ldl
 dist_check_SCRIPTS += tests/inner/regions.py
 dist_check_SCRIPTS += tests/inner/cxx.py
 EXTRA_DIST += tests/inner/arena_user.cc
+dist_check_SCRIPTS += tests/inner/host.py

@@ -95,7 +95,9 @@ static void print_memory(FILE *out, const json_t *row)
 {
     char text[64];
 
-    if (is_device_memory(row) && json_object_get(row, "device"))
+    if (is_device_memory(row) && ms_report_int(row, "device") < 0)
+        snprintf(text, sizeof(text), "no device");
+    else if (is_device_memory(row) && json_object_get(row, "device"))
         snprintf(text, sizeof(text), "%sdevice %" JSON_INTEGER_FORMAT, ms_report_device_prefix(row),
                  ms_report_int(row, "device"));
     else
