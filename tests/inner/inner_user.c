@@ -9,7 +9,7 @@
  * - fork: some pieces, and then a child of fork that takes five and keeps them
  * - host: the same, with memory of the host besides
  * - grow: steps that are phases, each of which keeps one piece more; freed in the end
- * - steady: the same, and none is kept
+ * - steady: the same, and of each but 512 bytes, beside what the first warms up
  * - refused RELEASE: on a device of 64 MiB the allocator has no memory for a piece, for three reasons, and
  * once it has some by giving back what is idle; then the program itself asks in vain
  * - cost FRAMES: prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
@@ -153,25 +153,30 @@ static void with_child(void)
 __attribute__((noinline)) static void *keep_loss(size_t bytes)
 {
     void *piece = torch.take(release, bytes);
-    __asm__ volatile("" : "+r"(piece));
+    __asm__ volatile("# not the same as these" : "+r"(piece));
     return piece;
 }
 
 static void train(bool grows)
 {
-    void *kept[20] = {NULL};
+    void *kept[20] = {NULL}, *small[20] = {NULL}, *warm = NULL;
     for (unsigned i = 0; i < 20; i++) {
         MEMSHIM_PHASE_PUSH("train step");
         void *first = forward(300000), *second = forward(70000);
-        kept[i] = keep_loss(50000);
+        kept[i] = keep_loss(60000);
         torch.give(release, second);
         torch.give(release, first);
+        if (!i && !grows)
+            warm = forward(1 << 20);
         if (!grows)
             torch.give(release, kept[i]);
+        small[i] = grows ? NULL : optimizer(1);
         MEMSHIM_PHASE_POP();
     }
-    for (unsigned i = 0; grows && i < 20; i++)
-        torch.give(release, kept[i]);
+    for (unsigned i = 0; i < 20; i++)
+        torch.give(release, grows ? kept[i] : small[i]);
+    if (warm)
+        torch.give(release, warm);
     say(0);
 }
 

@@ -111,16 +111,24 @@ static void tell_phase(struct ms_finder *finder, const struct ms_finding_rows *f
 {
     const json_t *device = found->row, *held = json_array_get(json_object_get(device, "sites"), 0);
     const json_t *site = ms_report_site(finder->report, ms_report_int(held, "site"));
+    const json_t *growth = json_object_get(device, "growth_bytes");
+    bool warms_up = ms_report_int(growth, "max") / 2 > ms_report_int(growth, "median");
     char *line = ms_finding_line(finder->report, site, "the phase");
 
     if (line)
         ms_finding_add(finder, "growth", found->bytes, site,
                        ms_finding_text("each of %" JSON_INTEGER_FORMAT
-                                       " phases \"%.64s\" left more allocated than it found: %s in all",
+                                       " phases \"%.64s\" left more allocated than it found: %s in all%s",
                                        ms_report_int(device, "count"), ms_report_text(found->of, "name"),
-                                       ms_text_size(found->bytes).text),
+                                       ms_text_size(found->bytes).text, warms_up ? ", warm-up apart" : ""),
                        ms_finding_text("look at what such a phase keeps; most was held by %s", line));
     free(line);
+}
+
+/* The growth of all phases of a name, if the one that grew most, which warms up, had grown as most do. */
+static json_int_t steady_growth(const json_t *growth)
+{
+    return ms_report_int(growth, "total") - ms_report_int(growth, "max") + ms_report_int(growth, "median");
 }
 
 /* A phase that is repeated, each of which leaves more than it found. */
@@ -131,10 +139,11 @@ static void look_at_phase(struct ms_finder *finder, const json_t *phase, const j
     size_t at = ms_report_device_of(finder->report, device);
 
     if (ms_report_int(device, "count") < GROWTH_TIMES || ms_report_int(growth, "min") <= 0 ||
-        at == SIZE_MAX || grows[at])
+        at == SIZE_MAX || grows[at] ||
+        (ms_report_is_inner(finder->report) && steady_growth(growth) < PILE_LEAST))
         return;
     ms_finding_note(finder, (struct ms_finding_rows){.rule = MS_MANY_GROWTH,
-                                                     .bytes = ms_report_int(growth, "total"),
+                                                     .bytes = steady_growth(growth),
                                                      .tell = tell_phase,
                                                      .row = device,
                                                      .of = phase});
