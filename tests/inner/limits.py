@@ -23,13 +23,13 @@ def check_limits(path):
     status, told = command("check", "--max-peak", "tensors=%d" % most, "--max-peak", "tensors:device:0=%d%%" % share, "--max-growth", "tensors:phase:train step=59K", path)
     fact(status == 0 and "0 of 3 checks failed" in told, "tensors at their limits keep them", [told])
     status, told = command("check", "--max-peak", "tensors=%d" % (most - 1), path)
-    fact(status == 1 and "FAILED  peak of tensors of device 0: " in told and " by forward at " in told, "a byte more is told, with the line", [told])
+    fact(status == 1 and "FAILED  peak of tensors of device 0: " in told and " by keep_loss at " in told, "a byte more is told, with the line", [told])
     status, told = command("check", "--max-peak", "tensors:owner=1M", "--max-peak", "tensors:phase=1M", "--max-growth", "tensors:phase=58K", path)
     fact(status == 1 and all("FAILED  " + what in told for what in ("peak of tensors of owner PyTorch", "peak of tensors of phase train step", "growth of tensors of phase train step"))
          and "3 of 3 checks failed" in told, "and of owners and phases", [told])
     status, told = command("check", "--json", "--max-peak", "tensors=1K", "--max-peak", "1K", path)
     rows = json.loads(told)["checks"]
-    fact([(row["layer"], "inner_site" in row, "site" in row) for row in rows] == [("tensors", True, False), ("blocks", False, True)] and "forward" in json.dumps(rows[0]["stack"]),
+    fact([(row["layer"], "inner_site" in row, "site" in row) for row in rows] == [("tensors", True, False), ("blocks", False, True)] and "keep_loss" in json.dumps(rows[0]["stack"]),
          "JSON says of which layer each is", [rows])
 
 
