@@ -77,6 +77,21 @@ def check_names():
     check_book("the same where nothing is served", "book", MEMSHIM_MODE="track")
 
 
+def check_trace():
+    """A region that is resized goes and comes; a name is no stream."""
+    trace = os.path.join(TMP, "trace")
+    play("book", MEMSHIM_TRACE=trace)
+    with open(trace, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    live, streams = {}, {line.split()[4] for line in lines if line[:1].isdigit() and line.split()[1] in "AF"}
+    for words in (line.split() for line in lines if line[:1].isdigit()):
+        if words[1] == "A":
+            live[words[2]] = int(words[3])
+        elif words[1] == "F":
+            del live[words[2]]
+    fact(sorted(live.values()) == sorted([200 << 10, 30 << 10, 7, 1 << 20]) and streams == {"0"}, "the trace has the regions, and no streams of theirs", [live, streams] + lines[:20])
+
+
 def check_threads():
     done, path = play("threads")
     # The book is not the report's, to the moment: peaks differ.
@@ -128,8 +143,9 @@ def check_header():
     check_book("NVTX's own header: the same book", "book", program=program)
 
 
-plan(16)
+plan(17)
 check_names()
+check_trace()
 check_threads()
 check_child()
 check_hostile()

@@ -82,9 +82,9 @@ static void all_kinds(void)
     book(-8 * KIB, -2);
     take(weights, first, 100 * KIB);
     take(weights, first + 512 * KIB, 50 * KIB);
+    region_name(first, L"layer.0");
     sized(first, 100 * KIB, 200 * KIB);
     sized(first + 512 * KIB, 50 * KIB, 30 * KIB);
-    region_name(first, L"layer.0");
     region_name(first, L"layer.\u00e4");
     region_name(first + 512 * KIB, L"layer.1");
     take(again, second, 300 * KIB);

@@ -202,6 +202,7 @@ static void put_inner(uint32_t row, const struct ms_block *block, bool is_free)
 {
     struct ms_block plain = *block;
     plain.device = (int16_t)ms_device_plain(block->device);
+    plain.stream = 0; /* it has its name there */
     ms_lock(&lines);
     if (atomic_load_explicit(&ms_trace_on, memory_order_relaxed) && (!is_free || ids[row])) {
         if (!is_free)
