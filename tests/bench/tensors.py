@@ -50,7 +50,8 @@ def ways_of(options, frames):
     if python:
         memshim = [os.path.join(options.build, "memshim"), "run", "--sim", "-q", "-o", "none"]
         words = ["--", python, "-c", PYTHON, str(frames)]
-        ways += [("PyTorch", "native", [*memshim, "--mode", "off", *words, "plain"], {}), ("PyTorch", "memshim", [*memshim, *words, "plain"], {}),
+        ways += [("PyTorch", "native", [*memshim, "--mode", "off", *words, "plain"], {}), ("PyTorch", "memshim-stacks-off", [*memshim, *words, "plain"], {"MEMSHIM_STACKS": "off"}),
+                 ("PyTorch", "memshim-python-off", [*memshim, *words, "plain"], {"MEMSHIM_PYTHON": "off"}), ("PyTorch", "memshim", [*memshim, *words, "plain"], {}),
                  ("PyTorch", "history", [*memshim, "--mode", "off", *words, "history"], {})]
     return ways
 

@@ -119,7 +119,8 @@ static void print_found(const struct ms_reports *outcome)
     fputs(", ", stderr);
     print_leaked(report);
     fputc('\n', stderr);
-    ms_view_print(stderr, report, "memshim: ");
+    if (!ms_report_has_inner(report)) /* else it tells of both layers */
+        ms_view_print(stderr, report, "memshim: ");
     if (outcome->count == 1) {
         ms_cli_note("report: %s", path);
     } else {

@@ -15,6 +15,7 @@
 #include "report/analyse/leak_class.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
+#include "report/read/layer.h"
 
 #define STACK_SHOWN  12 /* frames of a top site; `leaks` prints whole stacks */
 #define OWNERS_SHOWN 4  /* `owners` prints all */
@@ -91,7 +92,8 @@ void ms_summary_print_run(FILE *out, const char *path, const struct ms_report *r
     fputs("\n  ", out);
     ms_text_put_path(out, path);
     fputc('\n', out);
-    ms_view_print(out, report, "  ");
+    if (!ms_report_has_inner(report)) /* else it tells of both layers */
+        ms_view_print(out, report, "  ");
 }
 
 /* Owners by device, in one pass: reports with many devices exist. Places count from 1, 0 ends a list. */

@@ -9,6 +9,7 @@
 #include "report/analyse/findings.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
+#include "report/read/layer.h"
 
 enum { STACK_SHOWN = 6, SEVERITIES = 3 };
 
@@ -181,7 +182,8 @@ static void findings_print_text(FILE *out, const struct ms_report *report, const
     json_t *row;
     size_t i;
 
-    ms_view_print(out, report, "");
+    if (!ms_report_has_inner(report)) /* else it tells of both layers */
+        ms_view_print(out, report, "");
     if (!count) {
         fputs("nothing was found\n", out);
         return;
