@@ -225,7 +225,7 @@ def host():
     from torch.utils.data import DataLoader, TensorDataset
 
     kept, first, chosen = {}, None, random.Random(3)
-    data = DataLoader(TensorDataset(torch.zeros(64, 1000)), batch_size=16, pin_memory=True)
+    data = DataLoader(TensorDataset(torch.zeros(64, 1000)), batch_size=16)
     for turn in range(6):
         look()
         if inner.LIBRARY:
@@ -239,7 +239,7 @@ def host():
             if kept.pop(name, None) is None:
                 kept[name] = torch.empty(chosen.choice([1, 100, 5000, 300000]))
         for batch, in data:
-            batch.to(DEVICE, non_blocking=True)
+            batch.to(DEVICE)
         del batch
     kept.clear()
 
