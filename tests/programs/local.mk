@@ -25,7 +25,7 @@ check_PROGRAMS += tests/programs/ranks
 tests_programs_ranks_CFLAGS = $(AM_CFLAGS) -g -O1
 tests_programs_ranks_LDADD = libnccl.so.2 libcudart.so.13 libcuda.so.1
 dist_check_SCRIPTS += tests/programs/screens.py
-EXTRA_DIST += tests/programs/torch_step.py
+EXTRA_DIST += tests/programs/torch_evaluate.py tests/programs/torch_step.py
 
 # The listings of docs/user/questions/.
 check_PROGRAMS += tests/programs/service

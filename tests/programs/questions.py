@@ -13,9 +13,12 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 
 TOP = os.path.realpath(os.environ["top_srcdir"])
 MADE = re.compile(r"<!-- made: (.*?) -->\n\n(.*?)\n?<!-- made end -->", re.S)
+# Where scripts/test-clients leaves what it fetched; tests have a cache of their own, which that is not.
+CLIENTS = os.path.join(os.path.expanduser("~"), ".cache", "memshim", "clients")
 # What a page must end at: a line of the program that its listings name.
 ENDS = {"what-holds-my-memory": "load_weights", "what-leaks": "open_guest", "why-did-it-run-out": "open_session", "what-is-wasted": "open_guest",
-        "what-changed": "open_session"}
+        "what-changed": "open_session", "which-tensor": "evaluate"}
+PYTORCH = ("which-tensor",)  # pages whose program needs it
 
 
 def printed(command, place):
@@ -59,12 +62,24 @@ def shape(command, text):
             and " of it shrink when" not in line]
 
 
+def pytorch():
+    """A Python that has PyTorch, which scripts/test-clients has fetched; or None."""
+    for place in glob.glob(os.path.join(CLIENTS, "torch-*")):
+        if glob.glob(os.path.join(place, "lib*", "python*", "site-packages", "torch")) and os.path.exists(os.path.join(place, "bin", "python3")):
+            return os.path.join(place, "bin", "python3")
+    return None
+
+
 def check(path):
     name = os.path.basename(path)[:-3]
     place = os.path.join(TMP, name)
     os.makedirs(place)
     os.symlink(MEMSHIM, os.path.join(place, "memshim"))
     os.symlink(os.path.join(BUILD, "tests", "programs", "service"), os.path.join(place, "service"))
+    if name in PYTORCH:
+        os.symlink(os.path.join(TOP, "tests", "programs", "torch_evaluate.py"), os.path.join(place, "train.py"))
+        with open(os.path.join(place, "python3"), "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+            file.write('#!/bin/sh\nexec "%s" "$@"\n' % pytorch())
     with open(path, encoding="utf-8") as file:
         page = file.read()
     wrong, all_texts = [], ""
@@ -85,7 +100,7 @@ def check(path):
         wrong = []
     fact(not wrong and MADE.search(page), name + ": its listings are what the commands print (QUESTIONS_DOCS=1 writes them)", wrong)
     last = page[page.rfind("**The line**"):]
-    fact(ENDS[name] in last and re.search(r"\b%s at tests/programs/service\.c:\d+" % ENDS[name], all_texts), name + ": ends at a line that its listings name", [last])
+    fact(ENDS[name] in last and re.search(r"\b%s (at tests/programs/service\.c|\(train\.py):\d+" % ENDS[name], all_texts), name + ": ends at a line that its listings name", [last])
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", page)
     with open(os.path.join(TOP, "tests", "html", "browser.py"), encoding="utf-8") as file:
         shots = file.read()
@@ -97,8 +112,9 @@ plan(3 * len(ENDS))
 for page_path in sorted(glob.glob(os.path.join(TOP, "docs", "user", "questions", "w*.md"))):
     if os.path.basename(page_path)[:-3] not in ENDS:
         continue  # a page with a test of its own
-    if WATCHED:
+    needs = os.path.basename(page_path)[:-3] in PYTORCH and not pytorch()
+    if WATCHED or needs:
         for _ in range(3):
-            skip(page_path, "sanitizers watch")
+            skip(page_path, "scripts/test-clients torch has not fetched it" if needs else "sanitizers watch")
     else:
         check(page_path)
