@@ -28,6 +28,7 @@ struct call {
     const struct ms_site_row *most;
     json_int_t bytes, tensors;
     size_t lines;
+    bool may_go_backward;
 };
 
 struct calls {
@@ -35,49 +36,38 @@ struct calls {
     size_t count;
 };
 
-static void add_call(const struct ms_report *report, struct calls *calls, const struct ms_site_row *site)
+static struct call *call_of(const struct calls *calls, const json_t *caller)
 {
-    const json_t *caller = ms_tensor_caller(report, site->stack);
     struct call *call = calls->list;
 
-    if (!caller)
-        return;
     while (call < calls->list + calls->count && !ms_tensor_is_same_function(call->caller, caller))
         call++;
+    return call;
+}
+
+/* A call may go backward if one of its tensors may. */
+static void add_call(const struct ms_report *report, struct calls *calls, const struct ms_site_row *site,
+                     const json_t *starters)
+{
+    const json_t *caller = ms_tensor_caller(report, site->stack);
+    struct call *call = caller ? call_of(calls, caller) : NULL;
+
+    if (!call)
+        return;
     if (call == calls->list + calls->count) {
         *call = (struct call){.caller = caller};
         calls->count++;
     }
+    call->may_go_backward = call->may_go_backward || ms_tensor_functions_have(report, starters, site->stack);
     call->bytes = ms_report_sum(call->bytes, site->at_peak_bytes);
     call->tensors += site->total_bytes > 0
                          ? (json_int_t)((double)site->at_peak_bytes * (double)site->total_count /
                                             (double)site->total_bytes +
                                         0.5)
                          : 0;
-    call->lines++;
+    call->lines += site->at_peak_bytes > 0;
     if (!call->most || site->at_peak_bytes > call->most->at_peak_bytes)
         call->most = site;
-}
-
-/* True if some function that called the model from further out begins backward passes, unless those are known
- * to be of a model that it calls itself. */
-static bool may_go_backward(const struct ms_report *report, const struct calls *calls,
-                            const struct call *call, const struct ms_tensor_passes *passes)
-{
-    json_t *frames[MS_REPORT_DEPTH_MAX];
-    size_t count = ms_report_stack(report, call->most->stack, frames, MS_REPORT_DEPTH_MAX);
-
-    for (size_t i = 0; i < count; i++) {
-        bool explained = false;
-
-        if (!ms_tensor_passes_has(passes, frames[i]))
-            continue;
-        for (size_t k = 0; k < calls->count; k++)
-            explained = explained || ms_tensor_is_same_function(calls->list[k].caller, frames[i]);
-        if (!explained || ms_tensor_is_same_function(call->caller, frames[i]))
-            return true;
-    }
-    return false;
 }
 
 static void tell_call(struct ms_finder *finder, const struct call *call)
@@ -95,32 +85,26 @@ static void tell_call(struct ms_finder *finder, const struct call *call)
     free(line);
 }
 
-static void look_at_calls(struct ms_finder *finder, const json_t *device, size_t row,
-                          const struct ms_tensor_passes *passes)
+static void look_at_calls(struct ms_finder *finder, const json_t *device, size_t row)
 {
     const struct ms_report *report = finder->report;
     const struct ms_site_row *sites = ms_report_sites(report);
     size_t count = sites ? json_array_size(report->sites) : 0;
-    struct calls at_peak = {.list = calloc(count + 1, sizeof(struct call))},
-                 all = {.list = calloc(count + 1, sizeof(struct call))};
+    struct calls calls = {.list = calloc(count + 1, sizeof(struct call))};
+    json_t *starters = ms_tensor_starters(report);
 
-    for (size_t i = 0; at_peak.list && all.list && i < count; i++) {
-        if (sites[i].device_row != row || strcmp(sites[i].owner, "activations") != 0)
-            continue;
-        add_call(report, &all, &sites[i]);
-        if (sites[i].at_peak_bytes > 0)
-            add_call(report, &at_peak, &sites[i]);
-    }
-    for (size_t i = 0; all.list && i < at_peak.count; i++) {
-        const struct call *call = &at_peak.list[i];
+    for (size_t i = 0; starters && calls.list && i < count; i++)
+        if (sites[i].device_row == row && !strcmp(sites[i].owner, "activations"))
+            add_call(report, &calls, &sites[i], starters);
+    for (size_t i = 0; i < calls.count; i++) {
+        const struct call *call = &calls.list[i];
 
         if (call->bytes >= GRAPH_LEAST && call->tensors >= GRAPH_TENSORS && call->lines >= PILE_LINES &&
-            call->bytes >= ms_report_int(device, "peak_live_bytes") / GRAPH_SHARE &&
-            !may_go_backward(report, &all, call, passes))
+            call->bytes >= ms_report_int(device, "peak_live_bytes") / GRAPH_SHARE && !call->may_go_backward)
             tell_call(finder, call);
     }
-    free(at_peak.list);
-    free(all.list);
+    json_decref(starters);
+    free(calls.list);
 }
 
 /* --- optimizer_state ------------------------------------------------------------------------------------ */
@@ -224,22 +208,32 @@ static void look_at_segments(struct ms_finder *finder, const json_t *device, siz
         tell_pinned(finder, &pinned);
 }
 
+/* True if it can be known of a forward pass that no backward pass was to come: it is known who began those
+ * that came, and none was kept from coming since memory ran out before. */
+static bool are_passes_known(const struct ms_report *report)
+{
+    struct ms_tensor_passes passes = ms_tensor_passes(report);
+    bool known = passes.lines && !passes.unknown && !ms_report_oom_count(report);
+
+    free(passes.lines);
+    return known;
+}
+
 bool *ms_findings_look_at_tensors(struct ms_finder *finder)
 {
     const struct ms_report *report = finder->report;
     bool *piling = ms_findings_look_at_piles(finder);
-    struct ms_tensor_passes passes = ms_tensor_passes(report);
+    bool known = are_passes_known(report);
     json_t *device;
     size_t i;
 
     json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
         if (ms_report_device_first(report, device) != i)
             continue;
-        if (passes.lines && !passes.unknown && piling && !piling[i])
-            look_at_calls(finder, device, i, &passes);
+        if (known && piling && !piling[i])
+            look_at_calls(finder, device, i);
         look_at_optimizer(finder, device, i);
         look_at_segments(finder, device, i);
     }
-    free(passes.lines);
     return piling;
 }

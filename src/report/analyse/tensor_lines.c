@@ -80,3 +80,80 @@ struct ms_tensor_passes ms_tensor_passes(const struct ms_report *report)
     }
     return passes;
 }
+
+/* --- sets of functions ---------------------------------------------------------------------------------- */
+
+/* The next frame of a stack, from *at_p on, that is a line of the program's own, with its row; NULL after the
+ * last. */
+static const json_t *next_own(const struct ms_report *report, const size_t *rows, size_t count, size_t *at_p)
+{
+    while (*at_p < count) {
+        size_t row = rows[(*at_p)++];
+
+        if ((ms_fold_of(report, row) & (MS_FOLD_OWN | MS_FOLD_PYTHON)) == (MS_FOLD_OWN | MS_FOLD_PYTHON))
+            return json_array_get(report->frames, row);
+    }
+    return NULL;
+}
+
+/* A set of functions has, by file, a set of their names. */
+static bool has_function(const json_t *functions, const json_t *frame)
+{
+    return json_object_get(json_object_get(functions, ms_report_text(frame, "file")),
+                           ms_report_text(frame, "function")) != NULL;
+}
+
+static void add_function(json_t *functions, const json_t *frame)
+{
+    const char *file = ms_report_text(frame, "file");
+    json_t *names = json_object_get(functions, file);
+
+    if (!names && json_object_set_new(functions, file, json_object()) == 0)
+        names = json_object_get(functions, file);
+    json_object_set_new(names, ms_report_text(frame, "function"), json_true());
+}
+
+/* Adds what is in a stack, from the innermost up to the first that is in `last`, where that is given. */
+static void add_functions(const struct ms_report *report, json_t *functions, json_int_t stack,
+                          const json_t *last)
+{
+    size_t rows[MS_REPORT_DEPTH_MAX], at = 0;
+    unsigned any;
+    size_t count = ms_fold_stack(report, stack, rows, &any);
+    const json_t *frame;
+
+    while ((frame = next_own(report, rows, count, &at)) != NULL) {
+        add_function(functions, frame);
+        if (last && has_function(last, frame))
+            return;
+    }
+}
+
+json_t *ms_tensor_starters(const struct ms_report *report)
+{
+    const struct ms_site_row *sites = ms_report_sites(report);
+    size_t count = sites ? json_array_size(report->sites) : 0;
+    json_t *models = json_object(), *starters = json_object();
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(sites[i].owner, "activations"))
+            add_functions(report, models, sites[i].stack, NULL);
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(sites[i].owner, "gradients"))
+            add_functions(report, starters, sites[i].stack, models);
+    json_decref(models);
+    return starters;
+}
+
+bool ms_tensor_functions_have(const struct ms_report *report, const json_t *functions, json_int_t stack)
+{
+    size_t rows[MS_REPORT_DEPTH_MAX], at = 0;
+    unsigned any;
+    size_t count = ms_fold_stack(report, stack, rows, &any);
+    const json_t *frame;
+
+    while ((frame = next_own(report, rows, count, &at)) != NULL)
+        if (has_function(functions, frame))
+            return true;
+    return false;
+}

@@ -25,4 +25,11 @@ struct ms_tensor_passes ms_tensor_passes(const struct ms_report *report);
 /** True if one was begun in the function of `frame`, which may be NULL. */
 bool ms_tensor_passes_has(const struct ms_tensor_passes *passes, const json_t *frame);
 
+/** The program's functions below which a forward pass may be one that a backward pass came for: of each stack
+ * that makes gradients all from the innermost up to the first that calls a model, of which the pass is then.
+ * To be given back; NULL without memory. */
+json_t *ms_tensor_starters(const struct ms_report *report);
+/** True if one of these functions is in a stack. */
+bool ms_tensor_functions_have(const struct ms_report *report, const json_t *functions, json_int_t stack);
+
 #endif
