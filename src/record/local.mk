@@ -6,7 +6,7 @@ LEDGER_SOURCES = src/record/live/ledger.h src/record/live/internal.h src/record/
 	src/record/live/block_rows.c src/record/live/blocks.c src/record/live/sites.c \
 	src/record/live/site_growth.c src/record/live/history.c src/record/live/events.c \
 	src/record/live/counts.c src/record/reader/snapshot.c src/record/reader/snapshot_pool.h \
-	src/record/reader/snapshot_pool.c src/record/file/path.h src/record/file/path.c \
+	src/record/reader/snapshot_pool.c src/record/reader/snapshot_heaps.h src/record/reader/snapshot_heaps.c src/record/file/path.h src/record/file/path.c \
 	src/record/file/trace.h src/record/file/trace.c src/record/file/trace_file.h \
 	src/record/file/trace_file.c src/record/file/trace_complete.c src/record/file/stale.h \
 	src/record/file/stale.c src/record/ipc/token.h src/record/ipc/token.c src/record/ipc/ipc_exports.h \

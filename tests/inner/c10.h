@@ -36,6 +36,8 @@ void caching_give(int release, void *piece);
 /* A block with a segment of its own, as PyTorch makes it: the vendor is asked, what is idle is given back,
  * and it is asked again; NULL, and reported, if there is none, or it would be beyond `allowed` bytes. */
 void *caching_take_large(int release, size_t bytes, uint64_t allowed);
+/* Gives idle segments back, and says nothing. */
+void caching_empty(void);
 /* Reports host memory, which is none of a device's. */
 void caching_host(int release, void *at, size_t bytes);
 /* Memory of the host's allocator. */

@@ -158,6 +158,26 @@ def check_trace():
     fact(allocs == numbers, "a snapshot has each piece's history", [allocs, numbers])
 
 
+
+def check_emptied():
+    """An allocator says nothing when it gives segments back: it has no more than there is."""
+    done, path = play("emptied")
+    wrong = holds(read(path), done.stdout)
+    fact(done.returncode == 0 and [row for row in wrong if not row.startswith("reserved")] == [], "segments that were given back are nobody's cache", [wrong, done.stdout])
+
+
+def check_hopeless():
+    """More refusals than the report has rows for; and none of a piece that was ever given."""
+    done, path = play("hopeless", MEMSIM_MEMORY="64M")
+    report = read(path)
+    shown = screen("oom", path)
+    fact(done.returncode == 0 and report["overhead"]["oom_events"] == 30 and "PyTorch of 100.0 MiB (a tensor)" in shown and "cudaMalloc" not in shown
+         and shown.endswith("%d earlier ones are not known\n" % (30 - shown.count("why:"))), "each is one event, those too that have no row", [report["overhead"], shown[-400:]])
+    status = subprocess.run([MEMSHIM, "check", "--max-oom", "30", path], env=native_environment(), capture_output=True, check=False).returncode
+    less = subprocess.run([MEMSHIM, "check", "--max-oom", "29", path], env=native_environment(), capture_output=True, check=False).returncode
+    fact((status, less) == (0, 1), "and check counts them so", [status, less])
+
+
 def check_growth():
     """Steps that keep one piece more each are found, with the line; those that keep none are not."""
     done, path = play("grow")
@@ -248,7 +268,7 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(65)
+plan(68)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -259,6 +279,8 @@ check_off()
 check_pools()
 check_arenas()
 check_trace()
+check_emptied()
+check_hopeless()
 check_growth()
 check_layers()
 check_categories()

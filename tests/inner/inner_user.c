@@ -12,6 +12,8 @@
  * - steady: the same, and of each but 512 bytes, beside what the first warms up
  * - refused RELEASE: on a device of 64 MiB the allocator has no memory for a piece, for three reasons, and
  * once it has some by giving back what is idle; then the program itself asks in vain
+ * - emptied: idle segments are given back in the end, of which nothing is reported
+ * - hopeless: on a device of 64 MiB the allocator has no memory for its first piece, 30 times
  * - cost FRAMES: prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
  * so many frames more on the stack
  * - pools: two pools of one name and another, by include/memshim.h
@@ -42,6 +44,7 @@ static struct {
     void *(*take)(int, size_t);
     void (*give)(int, void *);
     void *(*take_large)(int, size_t, uint64_t);
+    void (*empty)(void);
     void (*host)(int, void *, size_t);
     void *(*host_take)(size_t);
     void (*host_give)(void *);
@@ -68,6 +71,7 @@ static void open_torch(void)
     *(void **)&torch.take = dlsym(cuda, "caching_take");
     *(void **)&torch.give = dlsym(cuda, "caching_give");
     *(void **)&torch.take_large = dlsym(cuda, "caching_take_large");
+    *(void **)&torch.empty = dlsym(cuda, "caching_empty");
     *(void **)&torch.host = dlsym(cuda, "caching_host");
     *(void **)&torch.host_take = dlsym(cuda, "host_take");
     *(void **)&torch.host_give = dlsym(cuda, "host_give");
@@ -221,6 +225,25 @@ __attribute__((noinline)) static void *ask(size_t bytes, uint64_t allowed)
     return piece;
 }
 
+/* Five pieces stay, and their segments. */
+static void emptied(void)
+{
+    void *pieces[200];
+    for (unsigned i = 0; i < 200; i++)
+        pieces[i] = forward(300000);
+    for (unsigned i = 5; i < 200; i++)
+        torch.give(release, pieces[i]);
+    torch.empty();
+    say(5);
+}
+
+/* No piece was ever given. */
+static void hopeless(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        ask((size_t)100 << 20, UINT64_MAX);
+}
+
 static void refused(void)
 {
     enum { HALVES = 80 };
@@ -337,6 +360,10 @@ int main(int argc, char **argv)
         cost(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else if (strcmp(way, "refused") == 0)
         refused();
+    else if (strcmp(way, "emptied") == 0)
+        emptied();
+    else if (strcmp(way, "hopeless") == 0)
+        hopeless(30);
     else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
         train(strcmp(way, "grow") == 0);
     else if (strcmp(way, "kill") == 0) {

@@ -176,8 +176,8 @@ static void add_frag(struct meter *meter, const char *name, const json_t *device
 /* How often there was no memory, and who held most the last time. */
 static void add_ooms(struct meter *meter)
 {
-    json_int_t left_out = ms_report_int(json_object_get(meter->report->root, "overhead"), "ooms_left_out");
-    struct ms_check_measure *row = check_measure_add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", left_out);
+    struct ms_check_measure *row =
+        check_measure_add(meter, MS_CHECK_OOM, MS_CHECK_PROCESS, "", ms_report_oom_count(meter->report));
     json_t *ooms = ms_report_ooms(meter->report), *oom;
     size_t i;
 
@@ -188,7 +188,6 @@ static void add_ooms(struct meter *meter)
 
         if (!row)
             break;
-        row->bytes++;
         if (held) {
             row->site = ms_report_int(held, "site");
             row->site_bytes = ms_report_int(held, "bytes");

@@ -224,8 +224,7 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->rank = json_object_get(run, "rank") ? ms_report_int(run, "rank") : -1;
     rank->pid = ms_report_int(run, "pid");
     rank->start_unix_ns = ms_report_int(run, "start_unix_ns");
-    rank->ooms = ms_report_sum((json_int_t)ms_report_oom_count(report),
-                               ms_report_int(json_object_get(report->root, "overhead"), "ooms_left_out"));
+    rank->ooms = ms_report_oom_count(report);
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->state_word++;
     take_devices(&taking);

@@ -64,7 +64,7 @@ static void fill_process(struct ms_top_row *row, const struct ms_snapshot *snaps
     row->pid = ms_process()->pid;
     row->start_unix_ns = ms_process()->start_unix_ns;
     row->at_ns = snapshot->now_ns;
-    row->ooms = atomic_load(&ms_process()->oom_count);
+    row->ooms = atomic_load(&ms_process()->oom_count) - atomic_load(&ms_process()->oom_parts);
     copy_text(row->rank, sizeof(row->rank), ms_process_text("rank"));
     copy_text(row->host, sizeof(row->host), ms_process_text("host"));
     put_phase(row->phase, sizeof(row->phase));

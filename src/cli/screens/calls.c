@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "report/read/layer.h"
 #include "report/text/text.h"
 
 /* The settings of the pool that decide how much memory it takes for how many calls. */
@@ -17,10 +18,11 @@ static const char *const policies[] = {"MEMSHIM_MODE",  "MEMSHIM_BACKING", "MEMS
 struct ms_calls ms_calls_of(const struct ms_report *report)
 {
     struct ms_calls calls = {.asked = 0};
+    bool is_inner = ms_report_is_inner(report); /* calls are of blocks */
     json_t *device;
     size_t i;
 
-    json_array_foreach (ms_report_array(report->root, "devices"), i, device) {
+    json_array_foreach (ms_report_array(report->root, is_inner ? "outer_devices" : "devices"), i, device) {
         calls.made = ms_report_sum(calls.made, ms_report_int(device, "vendor_calls"));
         calls.saved = ms_report_sum(calls.saved, ms_report_int(device, "vendor_calls_saved"));
         calls.saved_ns = ms_report_sum(calls.saved_ns, ms_report_int(device, "vendor_ns_saved"));

@@ -8,6 +8,8 @@
 #include "cli/screens/calls.h"
 #include "cli/load.h"
 #include "report/text/text.h"
+#include "report/analyse/view.h"
+#include "report/read/layer.h"
 
 static const char *const sides[MS_DIFF_SIDES] = {"before", "after"};
 
@@ -70,8 +72,17 @@ static void put_row(FILE *out, const struct ms_diff *diff, const struct ms_diff_
 
 void ms_diff_put_text(FILE *out, const struct ms_diff *diff, size_t top)
 {
+    const struct ms_report *before = diff->side[MS_DIFF_BEFORE].report,
+                           *after = diff->side[MS_DIFF_AFTER].report;
     size_t changed = 0, shown = 0;
 
+    if (ms_report_is_inner(before) != ms_report_is_inner(after))
+        fprintf(out,
+                "%s has no tensors, so that its blocks stand beside tensors; --layer blocks shows blocks of "
+                "both\n",
+                diff->side[ms_report_is_inner(before) ? MS_DIFF_AFTER : MS_DIFF_BEFORE].path);
+    else if (ms_report_is_inner(after))
+        ms_view_print(out, after, "");
     put_head(out, diff);
     fprintf(out, "\n%s by %s:", ms_text_word(ms_diff_values[diff->value]), ms_diff_bys[diff->by]);
     for (unsigned state = 0; state < MS_DIFF_STATES; state++)

@@ -209,7 +209,8 @@ static void print_cached(FILE *out, const struct ms_report *inner)
         return;
     fprintf(out, "      %s cached by ", ms_text_size(cached).text);
     ms_report_put_heaps(out, inner);
-    fputs(" at the end", out);
+    if (strcmp(ms_report_text(json_object_get(inner->root, "run"), "end_reason"), "running") != 0)
+        fputs(" at the end", out);
     if (between)
         fprintf(out, ", %s of it fragmented between tensors", ms_text_size(between).text);
     fputc('\n', out);

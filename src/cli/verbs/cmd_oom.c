@@ -33,13 +33,14 @@ static int oom_take(void *arg, int id, const char *value)
 static int open_oom(const struct ms_report *report, const void *options, void *view_p)
 {
     (void)options;
-    *(json_t **)view_p = ms_report_array(report->root, "oom");
+    *(json_t **)view_p = ms_cli_layer == MS_CLI_BLOCKS ? json_incref(ms_report_array(report->root, "oom"))
+                                                       : ms_report_ooms(report);
     return 0;
 }
 
 static void close_oom(void *view)
 {
-    (void)view;
+    json_decref(*(json_t **)view);
 }
 
 static void oom_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
@@ -238,6 +239,7 @@ static void oom_print_row(FILE *out, const struct ms_report *report, const json_
 static void oom_print_text(FILE *out, const struct ms_report *report, const void *view, const void *options)
 {
     json_t *rows = *(json_t *const *)view, *row;
+    json_int_t left_out;
     size_t i;
 
     ms_view_print(out, report, "");
@@ -247,6 +249,9 @@ static void oom_print_text(FILE *out, const struct ms_report *report, const void
         fputs(i ? "\n" : "", out);
         oom_print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
     }
+    left_out = ms_report_oom_count(report) - (json_int_t)i;
+    if (left_out > 0 && ms_cli_layer != MS_CLI_BLOCKS)
+        fprintf(out, "\n%" JSON_INTEGER_FORMAT " earlier ones are not known\n", left_out);
 }
 
 int ms_cmd_oom(int argc, char **argv)

@@ -47,7 +47,8 @@ struct ms_process {
     _Atomic uint64_t phase_faults[4]; /* enum ms_phase_fault */
     _Atomic uint64_t oom_sites;       /* rows ever, of that table */
     _Atomic uint64_t latest_ns;       /* when something happened, at the latest turn of a timeline's bucket */
-    uint64_t unused[47];
+    _Atomic uint64_t oom_parts;       /* of oom_count: parts of another, or answered when asked again */
+    uint64_t unused[46];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

@@ -145,6 +145,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
     oom.device = (int16_t)device;
     if (ms_device_is_inner(device)) {
         oom.refused = ms_thread.refused;
+        atomic_fetch_add_explicit(&process->oom_parts, oom.refused, memory_order_relaxed);
         ms_thread.refused = 0;
     } else {
         ms_thread.refused++;
@@ -195,14 +196,17 @@ enum ms_oom_cause ms_ledger_refused(void)
 
 void ms_ledger_refused_answered(uint64_t least, uint64_t most)
 {
-    uint64_t back = 0;
+    uint64_t back = 0, answered = 0;
     ms_lock(&list_lock);
     for (unsigned left = ms_thread.refused; left; left--) {
         struct ms_oom *row = refused_before(&back);
-        if (row && (row->asked == MS_ASKED_HANDLE || (row->requested >= least && row->requested <= most)))
-            row->is_answered = 1;
+        if (!row || (row->asked != MS_ASKED_HANDLE && (row->requested < least || row->requested > most)))
+            continue;
+        answered += !row->is_answered;
+        row->is_answered = 1;
     }
     ms_unlock(&list_lock);
+    atomic_fetch_add_explicit(&ms_process()->oom_parts, answered, memory_order_relaxed);
     ms_thread.refused = 0;
 }
 

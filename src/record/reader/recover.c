@@ -360,6 +360,7 @@ static int clean_process(void)
     clamp_atomic(&process->replaced_blocks, INT64_MAX);
     clamp_atomic(&process->merged_allocs, INT64_MAX);
     clamp_atomic(&process->oom_count, INT64_MAX);
+    clamp_atomic(&process->oom_parts, atomic_load(&process->oom_count));
     clamp_atomic(&process->death_count, INT64_MAX);
     for (unsigned i = 0; i < MS_ROUTE_COUNT; i++)
         clamp_atomic(&process->routes[i], INT64_MAX);

@@ -11,6 +11,7 @@
 
 #include "record/footprint/granules.h"
 #include "record/phases/phases.h"
+#include "record/reader/snapshot_heaps.h"
 #include "record/reader/snapshot_pool.h"
 
 enum { LOCK_TIMEOUT_MS = 1000 };
@@ -458,6 +459,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     if (result == 0) {
         ms_heaps_copy(snapshot->heaps, snapshot->heap_count);
         copy_all(snapshot, is_told);
+        ms_snapshot_heaps_bound(snapshot);
         ms_phases_copy(snapshot);
         ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=

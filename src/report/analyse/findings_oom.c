@@ -28,18 +28,20 @@ static char *holder_of(const struct ms_report *report, const json_t *row)
     return text;
 }
 
-static void findings_oom_annotate(struct ms_finder *finder, const json_t *row, size_t times)
+/* `shown`: rows of which that is one. */
+static void findings_oom_annotate(struct ms_finder *finder, const json_t *row, size_t times, json_int_t shown)
 {
     static const char *const copied[] = {"t_ns", "device", "device_api", "api", "stack"};
     char *line = ms_finding_line(finder->report, row, "this call"), *holder = holder_of(finder->report, row);
     json_int_t requested = ms_report_int(row, "requested");
     const char *kind = ms_report_text(row, "kind"),
                *asked = requested || !*kind ? ms_text_size(requested).text : kind;
-    char often[48] = "";
+    char often[64] = "";
     json_t *found = NULL;
 
     if (times > 1)
-        snprintf(often, sizeof(often), ", the last of %zu times", times);
+        snprintf(often, sizeof(often), ", the last of %zu times%s", times,
+                 ms_report_oom_count(finder->report) > shown ? " or more" : "");
     if (line && holder)
         found = ms_finding_add(
             finder, "out_of_memory", ms_report_int(row, "requested"), NULL,
@@ -74,7 +76,7 @@ void ms_findings_look_at_ooms(struct ms_finder *finder)
             continue;
         for (k = 0; k < i; k++)
             times += is_alike(row, json_array_get(rows, k));
-        findings_oom_annotate(finder, row, times);
+        findings_oom_annotate(finder, row, times, (json_int_t)count);
     }
     json_decref(rows);
 }

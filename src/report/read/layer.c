@@ -111,13 +111,16 @@ json_t *ms_report_ooms(const struct ms_report *report)
     return rows ? json_incref(rows) : json_array();
 }
 
-size_t ms_report_oom_count(const struct ms_report *report)
+json_int_t ms_report_oom_count(const struct ms_report *report)
 {
+    const json_t *overhead = json_object_get(report->root, "overhead");
     json_t *rows = ms_report_ooms(report);
-    size_t count = json_array_size(rows);
+    json_int_t count = (json_int_t)json_array_size(rows), ever = ms_report_int(overhead, "oom_events");
 
     json_decref(rows);
-    return count;
+    if (json_object_get(overhead, "oom_events"))
+        return ever > count ? ever : count;
+    return ms_report_sum(count, ms_report_int(overhead, "ooms_left_out"));
 }
 
 bool ms_report_oom_is_inner(const json_t *oom)
@@ -148,8 +151,10 @@ json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, co
 
 static void layer_choose_lists(json_t *root)
 {
-    json_t *sites = json_object_get(root, "sites");
+    json_t *sites = json_object_get(root, "sites"), *devices = json_object_get(root, "devices");
 
+    if (devices)
+        json_object_set(root, "outer_devices", devices);
     layer_choose_phases(root);
     if (json_object_get(root, "inner_oom"))
         json_object_set_new(root, "oom", layer_ooms_of(root));

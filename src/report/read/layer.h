@@ -24,8 +24,8 @@ bool ms_report_open_inner(const struct ms_report *report, struct ms_report *inne
  * program's own is a row of the tensors' layer, and stands for what the vendor had refused it before. Rows
  * are those of oom[], with `layer`, where there are such. */
 json_t *ms_report_ooms(const struct ms_report *report);
-/** How many these are. */
-size_t ms_report_oom_count(const struct ms_report *report);
+/** How many there were, with those of which the report has no row. */
+json_int_t ms_report_oom_count(const struct ms_report *report);
 /** The site of a row that one of those has of who held memory then; NULL if there is none. */
 json_t *ms_report_oom_site(const struct ms_report *report, const json_t *oom, const json_t *held);
 /** The site of this id of a layer, whichever the report's lists are of; NULL if there is none. */

@@ -86,6 +86,10 @@ static void write_overhead(struct ms_out *out, const struct ms_report_input *inp
     if (input->snapshot->events.lost_ooms)
         json_object_set_new(json, "ooms_left_out",
                             json_integer((json_int_t)input->snapshot->events.lost_ooms));
+    if (input->snapshot->events.lost_ooms)
+        json_object_set_new(json, "oom_events",
+                            json_integer((json_int_t)(atomic_load(&ms_process()->oom_count) -
+                                                      atomic_load(&ms_process()->oom_parts))));
     if (ms_table_dropped(MS_TABLE_FOOTPRINTS))
         json_object_set_new(json, "contexts_left_out",
                             json_integer((json_int_t)ms_table_dropped(MS_TABLE_FOOTPRINTS)));

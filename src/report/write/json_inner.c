@@ -159,11 +159,24 @@ static void write_segments(struct ms_out *out, const struct ms_snapshot *snapsho
     }
 }
 
+/* An allocator may have no memory for its first piece. */
+static bool has_inner_oom(const struct ms_events_copy *events)
+{
+    for (unsigned i = 0; i < events->oom_count; i++) {
+        if (ms_device_is_inner(events->ooms[i].device))
+            return true;
+    }
+    return false;
+}
+
 void ms_json_inner(struct ms_out *out, const struct ms_report_input *input)
 {
     const struct ms_snapshot *snapshot = input->snapshot;
-    if (!snapshot->heap_count && snapshot->site_count == snapshot->outer_sites)
+    if (!snapshot->heap_count && snapshot->site_count == snapshot->outer_sites) {
+        if (has_inner_oom(&snapshot->events))
+            ms_json_ooms(out, input, MS_LAYER_INNER);
         return;
+    }
     ms_out_key(out, "heaps");
     ms_out_begin_array(out);
     for (uint32_t i = 0; i < snapshot->heap_count; i++) {

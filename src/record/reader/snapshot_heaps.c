@@ -1,0 +1,48 @@
+/* snapshot_heaps.c - see snapshot_heaps.h. */
+#include <string.h>
+
+#include "base/objects/objects.h"
+#include "record/live/inner.h"
+#include "record/reader/snapshot_heaps.h"
+#include "unwind/tree.h"
+
+/* The libraries that take memory of the device for themselves: cuBLAS, cuDNN, cuFFT, NCCL and their like. */
+static bool is_vendors_library(ms_stack_id stack)
+{
+    static const char *const names[] = {"libcublas", "libcudnn", "libcufft",   "libcusparse", "libcusolver",
+                                        "libnccl",   "librccl",  "librocblas", "libMIOpen"};
+    uint32_t row = 0;
+    const struct ms_stack_node *node = stack ? ms_stack_node_at(stack) : NULL;
+    const struct ms_object *object = node ? ms_object_of(node->frame, node->generation, &row) : NULL;
+    const char *slash = object ? strrchr(object->path, '/') : NULL, *name = slash ? slash + 1 : "";
+    for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The bytes that may be such an allocator's. */
+static uint64_t heaps_bytes_of_device(const struct ms_snapshot *snapshot, int device)
+{
+    uint64_t bytes = snapshot->devices[device].account.device.live_bytes;
+    for (uint32_t i = 0; i < snapshot->outer_sites; i++) {
+        const struct ms_site *site = &snapshot->sites[i].site;
+        if (site->device == device && ms_kind_is_device(site->kind) && is_vendors_library(site->stack))
+            bytes -= site->live_bytes < bytes ? site->live_bytes : bytes;
+    }
+    return bytes;
+}
+
+void ms_snapshot_heaps_bound(struct ms_snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        struct ms_heap_row *heap = &snapshot->heaps[i];
+        uint64_t said = atomic_load(&heap->reserved_bytes), most;
+        if (!said || !ms_device_is_known(heap->device))
+            continue;
+        most = heaps_bytes_of_device(snapshot, heap->device);
+        most = most > heap->live_bytes ? most : heap->live_bytes;
+        atomic_store(&heap->reserved_bytes, said < most ? said : most);
+    }
+}
