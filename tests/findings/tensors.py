@@ -174,6 +174,22 @@ def check_optimizers():
     never("less than 64 MiB is none", adam(63 * MIB, 10 * MIB))
 
 
+def check_categories():
+    """What is made below an optimizer's step, or by who shares its folder, and is no optimizer's."""
+    wrapper, sgd, closure = ("Optimizer.profile_hook_step.<locals>.wrapper", TORCH + "optim/optimizer.py", 567), ("SGD.step", TORCH + "optim/sgd.py", 117), own("closure", 50)
+    average = ("AveragedModel.forward", TORCH + "optim/swa_utils.py", 250)
+    lightning = ("Strategy.optimizer_step", "/usr/lib/python3/dist-packages/lightning/strategy.py", 9)
+
+    def of(*frames):
+        return Report().work().site([*frames, own("train", 51)], 1, 128 * MIB, at_peak=1)
+    for name, *frames in (("the activations of a closure", RELU, CALL, closure, sgd, wrapper), ("the gradients of a closure", ENGINE, closure, sgd, wrapper),
+                          ("what a closure makes itself", RELU, closure, sgd, wrapper), ("what a package's closure makes", RELU, lightning, sgd, wrapper),
+                          ("what an averaged model's layers make", RELU, CALL, average), ("an average", average)):
+        never(name + " is not the optimizer's", of(*frames))
+    once("the step of an optimizer of the program's own is one", of(own("Mine.step", 30), wrapper), "optimizer_state", 128 * MIB, "Mine.step (/home/user/train.py:30)")
+    once("a tensor's own function below it as well", of(("Tensor.__rsub__", TORCH + "_tensor.py", 40), STEP), "optimizer_state", 128 * MIB, "train (/home/user/train.py:51)")
+
+
 def check_segments():
     def pinned(whole=1024 * MIB, live=4 * MIB, idle=1024 * MIB):
         report = Report().work().site([own("pin", 33)], 1, live, at_peak=1, live=1)
@@ -195,10 +211,11 @@ def check_host():
     never("what was pinned before the work is none", batches(100, MIB, last=2))
 
 
-plan(42)
+plan(50)
 check_graphs()
 check_caches()
 check_validations()
 check_optimizers()
+check_categories()
 check_segments()
 check_host()
