@@ -183,17 +183,23 @@ static void print_fullest(FILE *out, const struct ms_report *report, const json_
         print_sites(out, report, device, room(report, SITES_SHOWN));
 }
 
-/* The bytes that lie free in segments with tensors: nobody else can have them. */
+/* The bytes that lie free in segments with tensors: nobody else can have them. Those that are free all over
+ * may be given back. */
 static json_int_t between_tensors(const struct ms_report *inner)
 {
     json_t *segment, *block;
     json_int_t bytes = 0;
     size_t i, k;
 
-    json_array_foreach (ms_report_array(inner->root, "segments"), i, segment)
+    json_array_foreach (ms_report_array(inner->root, "segments"), i, segment) {
+        json_int_t free_bytes = 0;
+
         json_array_foreach (ms_report_array(segment, "blocks"), k, block)
-            bytes = ms_report_sum(
-                bytes, strcmp(ms_report_text(block, "state"), "free") ? 0 : ms_report_int(block, "bytes"));
+            free_bytes = ms_report_sum(free_bytes, strcmp(ms_report_text(block, "state"), "free")
+                                                       ? 0
+                                                       : ms_report_int(block, "bytes"));
+        bytes = ms_report_sum(bytes, free_bytes < ms_report_int(segment, "bytes") ? free_bytes : 0);
+    }
     return bytes;
 }
 

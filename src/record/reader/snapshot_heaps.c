@@ -6,20 +6,33 @@
 #include "record/reader/snapshot_heaps.h"
 #include "unwind/tree.h"
 
-/* The libraries that take memory of the device for themselves: cuBLAS, cuDNN, cuFFT, NCCL and their like. */
-static bool is_vendors_library(ms_stack_id stack)
+/* The file of the code that asked for memory with that stack; "" if it is not known. */
+static const char *asking_library(ms_stack_id stack)
 {
-    static const char *const names[] = {"libcublas", "libcudnn", "libcufft",   "libcusparse", "libcusolver",
-                                        "libnccl",   "librccl",  "librocblas", "libMIOpen"};
     uint32_t row = 0;
     const struct ms_stack_node *node = stack ? ms_stack_node_at(stack) : NULL;
     const struct ms_object *object = node ? ms_object_of(node->frame, node->generation, &row) : NULL;
-    const char *slash = object ? strrchr(object->path, '/') : NULL, *name = slash ? slash + 1 : "";
+    const char *slash = object ? strrchr(object->path, '/') : NULL;
+    return slash ? slash + 1 : "";
+}
+
+/* The libraries that take memory of the device for themselves: cuBLAS, cuDNN, cuFFT, NCCL and their like. */
+static bool is_vendors_library(const char *name)
+{
+    static const char *const names[] = {"libcublas", "libcudnn", "libcufft",   "libcusparse", "libcusolver",
+                                        "libnccl",   "librccl",  "librocblas", "libMIOpen"};
     for (unsigned i = 0; i < MS_ARRAY_LEN(names); i++) {
         if (strncmp(name, names[i], strlen(names[i])) == 0)
             return true;
     }
     return false;
+}
+
+bool ms_snapshot_is_pytorchs(const struct ms_snapshot *snapshot, const struct ms_block *block)
+{
+    const char *name =
+        block->site < snapshot->outer_sites ? asking_library(snapshot->sites[block->site].site.stack) : "";
+    return strncmp(name, "libc10_", strlen("libc10_")) == 0;
 }
 
 /* The bytes that may be such an allocator's. */
@@ -28,7 +41,8 @@ static uint64_t heaps_bytes_of_device(const struct ms_snapshot *snapshot, int de
     uint64_t bytes = snapshot->devices[device].account.device.live_bytes;
     for (uint32_t i = 0; i < snapshot->outer_sites; i++) {
         const struct ms_site *site = &snapshot->sites[i].site;
-        if (site->device == device && ms_kind_is_device(site->kind) && is_vendors_library(site->stack))
+        if (site->device == device && ms_kind_is_device(site->kind) &&
+            is_vendors_library(asking_library(site->stack)))
             bytes -= site->live_bytes < bytes ? site->live_bytes : bytes;
     }
     return bytes;

@@ -10,5 +10,7 @@
 /** No heap of a filled snapshot has more than what is live on its device and was not allocated by a library
  * of the vendor's, nor less than its pieces. */
 void ms_snapshot_heaps_bound(struct ms_snapshot *snapshot);
+/** True of a block that PyTorch's caching allocator took (libc10_cuda.so, libc10_hip.so). */
+bool ms_snapshot_is_pytorchs(const struct ms_snapshot *snapshot, const struct ms_block *block);
 
 #endif

@@ -5,9 +5,10 @@
  * members of those of the outer layer, so that whoever reads a report may take them in their place. */
 #include <string.h>
 
+#include "record/reader/snapshot_heaps.h"
 #include "report/write/json.h"
 
-enum { PIECES_OF_SEGMENT_MAX = 10000 };
+enum { PIECES_OF_SEGMENT_MAX = 10000, EMPTY_SEGMENTS_MAX = 10000 };
 
 static json_t *heap_json(const struct ms_heap_row *heap)
 {
@@ -115,12 +116,14 @@ static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snap
                               const struct ms_block *segment)
 {
     const struct ms_snapshot_blocks *inner = &snapshot->blocks[MS_LAYER_INNER];
-    const struct ms_block *first = &inner->list[at];
-    uint64_t begin = segment ? segment->key : first->key, end = stretch_end(inner, at, segment),
+    int device = segment ? segment->device : ms_device_plain(inner->list[at].device);
+    uint64_t begin = segment ? segment->key : inner->list[at].key, end = stretch_end(inner, at, segment),
              place = begin;
     uint64_t left_out = 0;
     json_t *pieces = json_array(), *json = json_object();
-    for (; at < inner->count && inner->list[at].device == first->device && inner->list[at].key < end; at++) {
+    for (;
+         at < inner->count && ms_device_plain(inner->list[at].device) == device && inner->list[at].key < end;
+         at++) {
         const struct ms_block *block = &inner->list[at];
         if (block->key < place || block->bytes > end - block->key ||
             json_array_size(pieces) >= PIECES_OF_SEGMENT_MAX) {
@@ -134,7 +137,7 @@ static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snap
     }
     if (end > place && json_array_size(pieces) < PIECES_OF_SEGMENT_MAX)
         pieces_add(pieces, place - begin, end - place, NULL, 0);
-    ms_json_set_device(json, ms_device_plain(first->device));
+    ms_json_set_device(json, device);
     json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:s}", "address", ms_out_hex(begin), "bytes",
                              (json_int_t)(end - begin), "tier", segment ? "framework" : "mapped", "backing",
                              "vendor", "blocks", pieces, "space", "address");
@@ -156,6 +159,27 @@ static void write_segments(struct ms_out *out, const struct ms_snapshot *snapsho
         const struct ms_block *segment =
             segment_around(&snapshot->blocks[MS_LAYER_OUTER], &outer_at, &inner->list[at]);
         at = write_segment(out, snapshot, at, segment);
+    }
+}
+
+/* Segments in which no piece lies; only PyTorch's are known to be any. */
+static void write_empty_segments(struct ms_out *out, const struct ms_snapshot *snapshot)
+{
+    const struct ms_snapshot_blocks *inner = &snapshot->blocks[MS_LAYER_INNER],
+                                    *outer = &snapshot->blocks[MS_LAYER_OUTER];
+    uint64_t at = 0, written = 0;
+    for (uint64_t i = 0; i < outer->count && written < EMPTY_SEGMENTS_MAX; i++) {
+        const struct ms_block *segment = &outer->list[i];
+        while (at < inner->count && (ms_device_plain(inner->list[at].device) < segment->device ||
+                                     (ms_device_plain(inner->list[at].device) == segment->device &&
+                                      inner->list[at].key < segment->key)))
+            at++;
+        if (segment->space != MS_SPACE_ADDRESS || !ms_kind_is_device(segment->kind) || segment->device < 0 ||
+            (at < inner->count && is_segment(segment, &inner->list[at])) ||
+            !ms_snapshot_is_pytorchs(snapshot, segment))
+            continue;
+        write_segment(out, snapshot, at, segment);
+        written++;
     }
 }
 
@@ -197,6 +221,7 @@ void ms_json_inner(struct ms_out *out, const struct ms_report_input *input)
     ms_out_key(out, "inner_segments");
     ms_out_begin_array(out);
     write_segments(out, snapshot);
+    write_empty_segments(out, snapshot);
     ms_out_end_array(out);
     ms_json_timeline(out, snapshot, MS_LAYER_INNER);
     ms_json_ooms(out, input, MS_LAYER_INNER);
