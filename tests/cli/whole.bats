@@ -82,3 +82,9 @@ END
     [ "$status" -eq 137 ]
     [[ $err == *"no report: sh was ended by signal 9"* ]]
 }
+
+@test "what was preloaded comes before the simulated driver, whose functions it may stand before" {
+    prepare
+    LD_PRELOAD=$top_builddir/tests/cli/count_symbols.so try run --sim -q -- printenv LD_PRELOAD
+    [[ $out == *"/libmemshim.so:"*"/count_symbols.so:"*"/libcuda.so.1"* ]]
+}

@@ -308,9 +308,9 @@ int ms_preload_set(bool sim, const char *path, bool quiet)
     if (uses_library()) /* before the library that it jumps to */
         preload_append(&list, "", uses_library());
     preload_append(&list, "", library);
+    append_inherited(&list, false, quiet); /* before the vendor's, whose functions it may be there for */
     if (sim)
         append_simulator(&list, directory, path);
-    append_inherited(&list, false, quiet);
     if (list.failed || setenv("LD_PRELOAD", list.text, 1) < 0 || (sim && set_library_path(directory) < 0)) {
         ms_cli_error("out of memory");
         return -1;
