@@ -112,6 +112,13 @@ def check_graphs():
          "train (/home/user/train.py:40)")
     deep = Report().work().site([RELU, own("Net.forward", 10), CALL, own("train", 40)], 400, MIB, at_peak=400).site([own("train", 39)], 50, 512, most=1)
     once("one line is enough where all layers' are kept", deep, "growth", 400 * MIB, "on 1 line, ", "train (/home/user/train.py:40)", "loss.item()")
+    def most_layers(calls=100, there=400):
+        """A model of six layers, all on one line, which a function calls; each has a workspace, and an optimizer's tensors, for a moment."""
+        moments = Report().work().site([("at::cuda::getNewWorkspace()", None, 0), RELU, CALL, own("train", 40)], 6 * calls, 512, most=1)
+        return moments.site([STEP, own("train", 42)], 6 * calls, 512, most=1).site([RELU, own("Net.forward", 10), CALL, own("train", 40)], 6 * calls, MIB, most=there, at_peak=there).site([own("train", 39)], calls, 512, most=1)
+    once("so is one of which the last layers' goes, where the model was called a hundred times", most_layers(), "growth", 400 * MIB, "on 1 line, ", "train (/home/user/train.py:40)", "loss.item()")
+    never("less than two thirds are none", most_layers(there=396), "growth")
+    never("of 99 calls all must be there", most_layers(calls=99), "growth")
     never("99 of a line are none", kept(count=99), "growth")
     once("two lines are two places, not a graph", Report().work().site([RELU, own("Net.forward", 10), CALL, own("train", 40)], 100, MIB), "growth", 100 * MIB, "Net.forward (/home/user/train.py:10)",
          "for train (/home/user/train.py:40)")
@@ -211,7 +218,7 @@ def check_host():
     never("what was pinned before the work is none", batches(100, MIB, last=2))
 
 
-plan(50)
+plan(53)
 check_graphs()
 check_caches()
 check_validations()

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "report/analyse/findings.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/tensor_lines.h"
@@ -40,9 +41,51 @@ static bool is_all_there(const struct ms_site_row *site)
     return site->max_bytes / 7 * 8 >= site->total_bytes;
 }
 
+/* True if tensors of a place come more often than a model is called: for each layer, or each parameter. */
+static bool is_of_layers(const struct ms_site_row *site)
+{
+    static const char *const owners[] = {"activations", "gradients", "workspace", "optimizer state"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(owners); i++)
+        if (!strcmp(site->owner, owners[i]))
+            return true;
+    return false;
+}
+
+/* How often the function that calls the model of a place made tensors of its own, on the line that did most.
+ */
+static json_int_t calls_of(const struct ms_report *report, const struct ms_site_row *site)
+{
+    const struct ms_site_row *sites = ms_report_sites(report);
+    const json_t *caller = ms_tensor_caller(report, site->stack), *own;
+    size_t count = caller ? json_array_size(report->sites) : 0;
+    json_int_t calls = 0;
+    bool inferred;
+
+    for (size_t i = 0; i < count; i++) {
+        own = is_of_layers(&sites[i]) ? NULL : ms_fold_own(report, sites[i].stack, &inferred);
+        if (own && sites[i].total_count > calls && ms_tensor_is_same_function(own, caller))
+            calls = sites[i].total_count;
+    }
+    return calls;
+}
+
+/* True if a line of a model's made more than one tensor in each call of the model, and all of them are there;
+ * of many calls two thirds are enough, since a graph does without what its last layers made. A cache keeps
+ * the last layer's alone. */
+static bool is_of_all_layers(const struct ms_report *report, const struct ms_site_row *site)
+{
+    json_int_t calls;
+
+    if (strcmp(site->owner, "activations") != 0 || site->max_bytes / 2 < site->total_bytes / 3)
+        return false;
+    calls = calls_of(report, site);
+    return calls > 1 && site->total_count >= 2 * calls && (is_all_there(site) || calls >= PILE_TIMES);
+}
+
 /* True if the tensors of a place were all there at once, or rose from moment to moment, as long as the
  * program was at work. A model that is loaded, and a cache that is full, stop before. */
-static bool piles_up(const struct ms_site_row *site, json_int_t work_end_ns)
+static bool piles_up(const struct ms_report *report, const struct ms_site_row *site, json_int_t work_end_ns)
 {
     json_int_t span = site->last_ns - site->first_ns, before = 0, bytes;
     size_t steps = 0, rises = 0, i;
@@ -51,7 +94,7 @@ static bool piles_up(const struct ms_site_row *site, json_int_t work_end_ns)
     if (site->total_count < PILE_TIMES || work_end_ns < 0 || span <= 0 ||
         work_end_ns - site->last_ns > span / 4)
         return false;
-    if (is_all_there(site))
+    if (is_all_there(site) || is_of_all_layers(report, site))
         return true;
     json_array_foreach (ms_report_array(site->json, "held"), i, held) {
         bytes = json_integer_value(json_array_get(held, 1));
@@ -85,12 +128,13 @@ static void tell_graph(struct ms_finder *finder, const struct pile *pile)
             ms_finding_text("%s of tensors pile up on %zu line%s, step by step: the graph of each step that "
                             "%s computes is kept",
                             ms_text_size(pile->bytes).text, pile->lines, pile->lines == 1 ? "" : "s", line),
-            backward ? ms_finding_text("backward() runs in %s and does not free it: drop retain_graph=True, "
-                                       "or detach() what one step hands to the next",
-                                       line)
-                     : ms_finding_text("keep loss.item() or loss.detach() in place of what %s computes, or "
-                                       "compute it under torch.no_grad()",
-                                       line));
+            backward
+                ? ms_finding_text("backward() runs in %s: drop retain_graph=True, detach() what one step "
+                                  "hands to the next, and keep loss.item() of what no backward pass is for",
+                                  line)
+                : ms_finding_text("keep loss.item() or loss.detach() in place of what %s computes, or "
+                                  "compute it under torch.no_grad()",
+                                  line));
     free(passes.lines);
     free(line);
 }
@@ -111,26 +155,6 @@ static void tell_pile(struct ms_finder *finder, const struct ms_finding_rows *fo
             ms_finding_text("give what keeps them a bound, or free what %s gets once it was used", caller));
     free(line);
     free(caller);
-}
-
-/* True if all is there that a line ever made, and it made more than one in each call of the model: as often
- * as that the function which calls it makes tensors of its own. A cache keeps the last layer's alone. */
-static bool is_of_all_layers(const struct ms_report *report, const struct ms_site_row *site)
-{
-    const struct ms_site_row *sites = ms_report_sites(report);
-    const json_t *caller = site ? ms_tensor_caller(report, site->stack) : NULL, *own;
-    size_t count = caller && is_all_there(site) ? json_array_size(report->sites) : 0;
-    json_int_t calls = 0;
-    bool inferred;
-
-    for (size_t i = 0; i < count; i++) {
-        own = strcmp(sites[i].owner, "activations") != 0 && strcmp(sites[i].owner, "gradients") != 0
-                  ? ms_fold_own(report, sites[i].stack, &inferred)
-                  : NULL;
-        if (own && sites[i].total_count > calls && ms_tensor_is_same_function(own, caller))
-            calls = sites[i].total_count;
-    }
-    return calls > 1 && site->total_count >= 2 * calls;
 }
 
 /* Notes each place, or of a graph all of them as one. */
@@ -155,7 +179,7 @@ static void tell_piles(struct ms_finder *finder, const struct ms_site_row *sites
     }
     if (pile.bytes < PILE_LEAST)
         return;
-    if (pile.kept >= PILE_LINES || is_of_all_layers(finder->report, pile.most_kept)) {
+    if (pile.kept >= PILE_LINES || (pile.most_kept && is_of_all_layers(finder->report, pile.most_kept))) {
         tell_graph(finder, &pile);
         return;
     }
@@ -177,7 +201,7 @@ bool *ms_findings_look_at_piles(struct ms_finder *finder)
     bool *piling = calloc(count + 1, sizeof(*piling)), *found = calloc(devices + 1, sizeof(*found));
 
     for (size_t i = 0; piling && found && i < count; i++) {
-        piling[i] = sites[i].device_row < devices && piles_up(&sites[i], end);
+        piling[i] = sites[i].device_row < devices && piles_up(report, &sites[i], end);
         if (piling[i])
             found[sites[i].device_row] = true;
     }
@@ -236,7 +260,7 @@ void ms_findings_look_at_host(struct ms_finder *finder)
             !ms_report_has_inner(finder->report))
             continue;
         latest = latest < 0 ? latest_ns(finder->report) : latest;
-        if (piles_up(site, latest))
+        if (piles_up(finder->report, site, latest))
             ms_finding_note(finder, (struct ms_finding_rows){.rule = MS_MANY_GROWTH,
                                                              .bytes = site->max_bytes,
                                                              .tell = tell_host,
