@@ -198,7 +198,7 @@ def check_layers():
     fact(tensors.startswith("shows the tensors that PyTorch gave; --layer blocks ") and "cudaMalloc" not in tensors and "forward" in tensors,
          "peak shows tensors", [tensors])
     fact("cudaMalloc" in blocks and "tensors" not in blocks, "and blocks", [blocks])
-    fact(" allocated by tensors, " in summary and " reserved by PyTorch, of " in summary and " cached by PyTorch at the end" in summary and "\nBlocks " in summary and "--layer" not in summary + screen("findings", path),
+    fact(" allocated by tensors, " in summary and " reserved by PyTorch, of " in summary and " cached by PyTorch at the end" in summary and "\nBlocks " in summary and re.search(r"^Leak  \S+( \S+)? of blocks\b", summary, re.M) and "--layer" not in summary + screen("findings", path),
          "summary begins with the tensors", [summary])
     data = json.loads(screen("owners", path, "--json"))
     cached = [row for row in data["owners"] if row["owner"] == "cached by PyTorch"]

@@ -332,15 +332,17 @@ static void print_peak(FILE *out, const struct ms_report *report)
 
 /* --- leaks ---------------------------------------------------------------------------------------------- */
 
-static void print_leaked(FILE *out, const struct ms_leak_sums *sums)
+/* The line says that it is of blocks where there are tensors, which memshim leaks shows then. */
+static void print_leaked(FILE *out, const struct ms_leak_sums *sums, bool has_inner)
 {
     struct ms_leak_sum leaked = ms_leak_sums_leaked(sums);
+    const char *layer = has_inner ? " of blocks" : "";
 
     if (leaked.sites)
-        fprintf(out, "Leak  %s never freed, in %" JSON_INTEGER_FORMAT " block%s",
-                ms_text_size(leaked.bytes).text, leaked.blocks, leaked.blocks == 1 ? "" : "s");
+        fprintf(out, "Leak  %s%s never freed, in %" JSON_INTEGER_FORMAT " block%s",
+                ms_text_size(leaked.bytes).text, layer, leaked.blocks, leaked.blocks == 1 ? "" : "s");
     else
-        fputs("Leak  none", out);
+        fprintf(out, "Leak  none%s", layer);
     ms_leaks_put_classes(out, sums);
     ms_leaks_put_others(out, sums);
     if (sums->of[MS_LEAK_CACHE].sites)
@@ -356,7 +358,7 @@ static void print_leaks(FILE *out, const struct ms_report *report)
 
     if (ms_leaks_open(report, 0, &leaks) < 0)
         return;
-    print_leaked(out, &leaks.sums);
+    print_leaked(out, &leaks.sums, ms_report_has_inner(report));
     for (unsigned class = MS_LEAK_GROWING; class <= MS_LEAK_LOST; class ++) {
         struct lines lines = {.count = 0};
         size_t looked = 0;
