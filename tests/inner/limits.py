@@ -27,6 +27,8 @@ def check_limits(path):
     status, told = command("check", "--max-peak", "tensors:owner=1M", "--max-peak", "tensors:phase=1M", "--max-growth", "tensors:phase=58K", path)
     fact(status == 1 and all("FAILED  " + what in told for what in ("peak of tensors of owner PyTorch", "peak of tensors of phase train step", "growth of tensors of phase train step"))
          and "3 of 3 checks failed" in told, "and of owners and phases", [told])
+    status, told = command("check", "--max-growth", "tensors=1G", path)
+    fact(status == 0 and "ok      growth of tensors by time: " in told, "growth that is of no phase is told to be by time", [told])
     status, told = command("check", "--json", "--max-peak", "tensors=1K", "--max-peak", "1K", path)
     rows = json.loads(told)["checks"]
     fact([(row["layer"], "inner_site" in row, "site" in row) for row in rows] == [("tensors", True, False), ("blocks", False, True)] and "keep_loss" in json.dumps(rows[0]["stack"]),
@@ -81,7 +83,7 @@ def check_run():
     fact(status == 0, "and with the program's at it", [status, told])
 
 
-plan(15)
+plan(16)
 grown, mixed = play("grow")[1], play("torch", "2")[1]
 check_limits(grown)
 check_baseline(grown)

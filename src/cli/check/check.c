@@ -264,10 +264,12 @@ char *ms_check_title(const struct ms_check_result *result)
     const struct ms_check_measure *measure = &result->measure;
     const char *title = ms_check_figures[measure->figure].title;
     bool whole = measure->of == MS_CHECK_PROCESS;
+    bool by_time = measure->figure == MS_CHECK_GROWTH && measure->of != MS_CHECK_PHASE;
+    const char *layer = !measure->tensors ? "" : by_time ? " of tensors by time" : " of tensors";
     char *text = NULL, *process = ms_check_process(result->report, measure);
 
     if (!process ||
-        asprintf(&text, "%s%s%s%s%s%s%s", title, measure->tensors ? " of tensors" : "", whole ? "" : " of ",
+        asprintf(&text, "%s%s%s%s%s%s%s", title, layer, whole ? "" : " of ",
                  whole ? "" : ms_check_kinds[measure->of], whole ? "" : " ", measure->name, process) < 0)
         text = NULL;
     free(process);
