@@ -4,10 +4,12 @@
 #include "hooks/observe/inner.h"
 
 #include "base/at_fork.h"
+#include "base/log.h"
 #include "base/options/options.h"
 #include "hooks/dispatch.h"
 #include "hooks/init.h"
 #include "hooks/lookup/resolve.h"
+#include "hooks/observe/invalid_free.h"
 #include "record/live/inner.h"
 
 MS_EXPORT uint64_t memshim_pool(const char *name);
@@ -135,6 +137,38 @@ static int device_at(uint64_t address)
     return gpu ? ms_gpu_device_of(gpu, address, ms_gpu_current(gpu, &context)) : MS_DEVICE_NONE;
 }
 
+static MS_NOINLINE void refuse(const char *who, uint64_t address, uint64_t bytes, const char *why)
+{
+    static _Atomic bool is_told;
+    if (!atomic_exchange(&is_told, true))
+        ms_diagnostic(MS_LOG_WARN, "tensors",
+                      "%s told a piece of %llu bytes at 0x%llx, %s: it and others like it are not recorded",
+                      who, (unsigned long long)bytes, (unsigned long long)address, why);
+}
+
+/* Of other makers' memory the driver does not say it in the same words. */
+static bool is_nobodys(uint64_t address)
+{
+    const struct ms_gpu *gpu = ms_library_driver();
+    return gpu && gpu->vendor == &ms_gpu_cuda && !ms_gpu_is_managed(gpu, address);
+}
+
+bool ms_inner_fits(const char *who, uint64_t address, uint64_t bytes)
+{
+    struct ms_block_range range;
+    struct ms_device_info info;
+    if (!ms_block_range_find(address, &range) && is_nobodys(address))
+        refuse(who, address, bytes, "which is no device's memory");
+    else if (range.bytes && bytes > range.begin + range.bytes - address)
+        refuse(who, address, bytes, "which ends behind its block");
+    else if (bytes > INT64_MAX - address || (!range.bytes && ms_events_device(device_at(address), &info) &&
+                                             info.total_bytes && bytes > info.total_bytes))
+        refuse(who, address, bytes, "more than its device has");
+    else
+        return true;
+    return false;
+}
+
 /* A pool is a text in the record: its heaps, one for each device, are made as its blocks come. */
 uint64_t memshim_pool(const char *name)
 {
@@ -152,10 +186,12 @@ void memshim_inner_alloc(uint64_t pool, const void *address, uint64_t bytes)
     struct ms_hook_scope scope;
     if (!address || !bytes || !ms_inner_enter(&scope))
         return;
-    int device = device_at((uintptr_t)address);
-    uint32_t heap = ms_heap_on((uint32_t)pool, device);
-    ms_inner_record(heap, (uintptr_t)address, bytes, device, MS_ROW_INNER, __builtin_frame_address(0),
-                    __builtin_return_address(0));
+    if (ms_inner_fits("memshim_inner_alloc", (uintptr_t)address, bytes)) {
+        int device = device_at((uintptr_t)address);
+        uint32_t heap = ms_heap_on((uint32_t)pool, device);
+        ms_inner_record(heap, (uintptr_t)address, bytes, device, MS_ROW_INNER, __builtin_frame_address(0),
+                        __builtin_return_address(0));
+    }
     ms_hook_scope_leave_brief(&scope);
 }
 

@@ -20,6 +20,10 @@ bool ms_inner_enter(struct ms_hook_scope *scope);
 void ms_inner_record(uint64_t heap, uint64_t address, uint64_t bytes, int device, enum ms_row row,
                      const void *frame, const void *caller);
 
+/** True if a piece of so many bytes at the address can be one of a device's block, as far as that is known.
+ * Where it cannot, a line in diagnostics[] says that `who` told it. Within the scope. */
+bool ms_inner_fits(const char *who, uint64_t address, uint64_t bytes);
+
 /** PyTorch's word of one block, or that there was no memory for one. */
 struct ms_inner_report {
     uint64_t address;

@@ -124,15 +124,7 @@ MS_NOINLINE void ms_invalid_free_served(const struct ms_call *outer, unsigned ro
         invalid_free_count(&invalid_free, row, frame, caller);
 }
 
-/* A block, as far as anybody knows it. */
-struct range {
-    uint64_t begin, bytes; /* 0 bytes: not known */
-    int device;
-    uint64_t number; /* of memory that is mapped there; 0 for none */
-};
-
-/* False if it is no device's memory. Mappings that lie side by side are registered as one. */
-static bool find_range(uint64_t address, struct range *range_p)
+bool ms_block_range_find(uint64_t address, struct ms_block_range *range_p)
 {
     const struct ms_gpu *gpu = ms_library_driver();
     struct ms_external_block buffer;
@@ -142,13 +134,13 @@ static bool find_range(uint64_t address, struct range *range_p)
     size_t bytes;
     CUdeviceptr begin;
 
-    *range_p = (struct range){.device = MS_DEVICE_NONE};
+    *range_p = (struct ms_block_range){.device = MS_DEVICE_NONE};
     if (ms_pool_find(address, &block)) {
-        *range_p = (struct range){block.address, block.granted, block.device, 0};
+        *range_p = (struct ms_block_range){block.address, block.granted, block.device, 0};
     } else if (ms_external_find(address, &buffer)) {
-        *range_p = (struct range){buffer.address, buffer.granted, buffer.device, 0};
+        *range_p = (struct ms_block_range){buffer.address, buffer.granted, buffer.device, 0};
     } else if (ms_handle_span(address, &number, &first, &end)) {
-        *range_p = (struct range){first, end - first, MS_DEVICE_NONE, number};
+        *range_p = (struct ms_block_range){first, end - first, MS_DEVICE_NONE, number};
     } else if (gpu && gpu->pointer_attribute && !ms_pool_owns(address)) {
         if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS ||
             type == CU_MEMORYTYPE_HOST)
@@ -157,13 +149,13 @@ static bool find_range(uint64_t address, struct range *range_p)
         if (gpu->pointer_attribute(&type, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, address) ==
                 CUDA_SUCCESS &&
             type && gpu->address_range && gpu->address_range(&begin, &bytes, address) == CUDA_SUCCESS)
-            *range_p = (struct range){begin, bytes, MS_DEVICE_NONE, 0};
+            *range_p = (struct ms_block_range){begin, bytes, MS_DEVICE_NONE, 0};
     }
     return true;
 }
 
 /* Under which block it was allocated, if that is known. */
-static void name_block(struct ms_invalid_free *invalid_free, const struct range *range)
+static void name_block(struct ms_invalid_free *invalid_free, const struct ms_block_range *range)
 {
     struct ms_invalid_free block;
 
@@ -185,14 +177,14 @@ MS_NOINLINE uint32_t ms_invalid_free_of_registration(const struct ms_call *call)
                                            .site = UINT32_MAX,
                                            .device = MS_DEVICE_NONE};
     ms_stack_id stack;
-    struct range range;
+    struct ms_block_range range;
     uint32_t where;
 
     if (invalid_free_named(call) != call || !call->args.key)
         return 0;
     stack = ms_stack_capture(call->frame, call->caller);
     where = ms_ledger_invalid_free(&invalid_free, call->row, stack);
-    if (!find_range(call->args.key, &range)) {
+    if (!ms_block_range_find(call->args.key, &range)) {
         invalid_free.rule = MS_INVALID_FREE_HOST;
         ms_ledger_invalid_free(&invalid_free, call->row, stack);
     } else if (range.bytes && call->args.bytes > range.begin + range.bytes - call->args.key) {

@@ -28,4 +28,14 @@ void ms_invalid_free_forked(struct ms_call *call, int status);
 void ms_invalid_free_served(const struct ms_call *outer, unsigned row, const void *frame, const void *caller,
                             uint64_t address);
 
+/** A block, as far as anybody knows it. */
+struct ms_block_range {
+    uint64_t begin, bytes; /* 0 bytes: not known */
+    int device;            /* MS_DEVICE_NONE: not known */
+    uint64_t number;       /* of memory that is mapped there; 0 for none */
+};
+/** The block that the address lies in: the pool's and the record's word first, then the driver's. False if it
+ * is no device's memory. Mappings that lie side by side are one. No lock held. */
+bool ms_block_range_find(uint64_t address, struct ms_block_range *range_p);
+
 #endif

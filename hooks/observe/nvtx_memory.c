@@ -222,7 +222,8 @@ static void regions_register(const void *domain, const struct ms_nvtx_regions *t
         int device = address && range->bytes ? nvtx_device_of(address) : MS_DEVICE_NONE;
         if (told->handles)
             told->handles[i] = range->address;
-        if (device != MS_DEVICE_NONE && is_vacant_or_ours(address))
+        if (device != MS_DEVICE_NONE && is_vacant_or_ours(address) &&
+            ms_inner_fits("nvtxMemRegionsRegister", address, range->bytes))
             ms_inner_record(heap_of_region(told->heap, device), address, range->bytes, device,
                             MS_ROW_INNER_NVTX, __builtin_frame_address(0), __builtin_return_address(0));
     }
@@ -238,7 +239,8 @@ static void regions_resize(const void *domain, const struct ms_nvtx_resizes *tol
         return;
     for (size_t i = 0; i < told->count; i++) {
         const struct ms_nvtx_range *range = element(told->ranges, told->stride, i);
-        if (ms_inner_api((uintptr_t)range->address) == MS_ROW_INNER_NVTX)
+        if (ms_inner_api((uintptr_t)range->address) == MS_ROW_INNER_NVTX &&
+            ms_inner_fits("nvtxMemRegionsResize", (uintptr_t)range->address, range->bytes))
             ms_inner_resize((uintptr_t)range->address, range->bytes);
     }
     ms_hook_scope_leave_brief(&scope);

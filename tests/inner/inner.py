@@ -125,6 +125,37 @@ def check_arenas():
              "mode %s: pieces end with their block" % mode, [done.stdout, done.stderr, device, heap])
 
 
+def check_wrong():
+    """What no block can have is not recorded, and said; what lies over each other makes a report that is sound."""
+    for mode in ("pool", "track"):
+        done, path = play("wrong", MEMSHIM_MODE=mode)
+        report, valid = read(path), screen("validate", path)
+        device, told = report["inner_devices"][0], [line for line in report["diagnostics"] if "memshim_inner_alloc told a piece of 4096 bytes" in line]
+        fact((done.returncode, done.stdout, device["allocated_count"], device["live_count"], len(told)) == (0, "3\n", 3, 3, 1) and "is no device's memory" in told[0],
+             "mode %s: pieces of no block are not recorded" % mode, [done.stderr, device, report["diagnostics"]])
+        fact(valid == "", "mode %s: pieces that overlap make a sound report" % mode, [valid])
+
+
+def check_many():
+    """Pieces that are not shown are counted, and where they may lie nothing is told to be free."""
+    for pieces, blocks, shown, hides in ((30000, 5, 30000, False), (12000, 1, 10000, True), (410000, 50, 400000, True)):
+        _, path = play("many", str(pieces), str(blocks))
+        report, valid = read(path), subprocess.run([os.environ["TEST_VALID"], path], capture_output=True, text=True, check=False)
+        device, segments = report["inner_devices"][0], report["inner_segments"]
+        live = [block for segment in segments for block in segment["blocks"] if block["state"] == "live"]
+        left_out = device.get("blocks_left_out", 0) + sum(segment.get("blocks_left_out", 0) for segment in segments)
+        bytes_left_out = device.get("bytes_left_out", 0) + sum(segment.get("bytes_left_out", 0) for segment in segments)
+        fact((device["live_count"], len(live), left_out, bytes_left_out) == (pieces, shown, pieces - shown, 64 * (pieces - shown))
+             and any("leaves out %d of %d live pieces" % (left_out, pieces) in line for line in report["diagnostics"]) == hides,
+             "%d pieces: %d are shown, and the others counted" % (pieces, shown), [device, len(live), left_out, report["diagnostics"]])
+        sound = screen("validate", path)
+        fact(valid.returncode == 0 and sound == "", "%d pieces: the report is sound" % pieces, [valid.stdout, valid.stderr, sound])
+        drawn = json.loads(screen("frag", path, "--json"))["devices"][0]
+        text = screen("frag", path)
+        fact((drawn["free_bytes"] == 0) == hides and drawn.get("blocks_left_out", 0) == left_out and ("pieces that the report leaves out" in text) == hides,
+             "%d pieces: what they may lie in is not free" % pieces, [drawn["free_bytes"], text])
+
+
 def check_trace():
     """The trace has pieces with their sites, apart from blocks; screens and exports show the moment of their peak."""
     trace = os.path.join(TMP, "pieces.trace")
@@ -268,7 +299,7 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(68)
+plan(81)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -278,6 +309,8 @@ check_child()
 check_off()
 check_pools()
 check_arenas()
+check_wrong()
+check_many()
 check_trace()
 check_emptied()
 check_hopeless()

@@ -17,6 +17,8 @@
  * - cost FRAMES: prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
  * so many frames more on the stack
  * - pools: two pools of one name and another, by include/memshim.h
+ * - wrong: pieces that no block has, and some that lie over each other; prints how many these are
+ * - many PIECES BLOCKS: as many pieces in as many blocks, and some bytes free behind them
  * - arenas: pieces whose blocks are freed with them in it; prints how many are left */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -335,9 +337,46 @@ static void arenas(void)
     printf("%d\n", EACH - 1);
 }
 
+static void wrong(void)
+{
+    static char own[4096];
+    char *served, *large;
+    uint64_t arena = MEMSHIM_POOL("arena");
+    cudaMalloc((void **)&served, 1 << 20);
+    cudaMalloc((void **)&large, 64 << 20);
+    MEMSHIM_INNER_ALLOC(arena, own, sizeof own);
+    MEMSHIM_INNER_ALLOC(arena, served, 8 << 20);
+    MEMSHIM_INNER_ALLOC(arena, served + 4096, UINT64_MAX);
+    MEMSHIM_INNER_ALLOC(arena, large + (63 << 20), 2 << 20);
+    MEMSHIM_INNER_ALLOC(arena, large + 4096, UINT64_C(1) << 60);
+    for (unsigned i = 0; i < 3; i++)
+        MEMSHIM_INNER_ALLOC(arena, served + 1024 * i, 1 << 19);
+    printf("%d\n", 3);
+}
+
+/* Pieces of 64 bytes. */
+static void many(unsigned long pieces, unsigned long blocks)
+{
+    char *block;
+    uint64_t arena = MEMSHIM_POOL("arena");
+    for (unsigned long i = 0; i < blocks; i++) {
+        cudaMalloc((void **)&block, pieces / blocks * 64 + (1 << 20));
+        for (unsigned long k = 0; k < pieces / blocks; k++)
+            MEMSHIM_INNER_ALLOC(arena, block + k * 64, 64);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
+    if (strcmp(way, "wrong") == 0) {
+        wrong();
+        return 0;
+    }
+    if (strcmp(way, "many") == 0 && argc > 3) {
+        many(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0));
+        return 0;
+    }
     release = argc > 2 && strcmp(way, "cost") ? atoi(argv[2]) : 2;
     if (strcmp(way, "pools") == 0 || strcmp(way, "arenas") == 0) {
         (strcmp(way, "pools") == 0 ? pools : arenas)();

@@ -377,7 +377,7 @@ bool book_holds(char *why, size_t why_bytes)
 {
     book_tell(why, why_bytes);
     view = book;
-    if (ms_snapshot_take(&snapshot, BOOK_BLOCKS + 1) != 0)
+    if (ms_snapshot_take(&snapshot, BOOK_BLOCKS + 1, BOOK_BLOCKS + 1) != 0)
         return book_wrong("there is no memory for a snapshot");
     see_changes();
     bool good = snapshot.consistent || book_wrong("a lock is not to be had");

@@ -40,7 +40,7 @@ static const struct ms_amount *device(int index)
 static void look(void)
 {
     ms_snapshot_release(&snapshot);
-    if (ms_snapshot_take(&snapshot, 1000) != 0)
+    if (ms_snapshot_take(&snapshot, 1000, 1000) != 0)
         bail("no memory for a snapshot");
 }
 

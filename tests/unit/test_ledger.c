@@ -214,7 +214,7 @@ static void test_held_lock(void)
     take(0x1000, 10, 1, 0);
     ms_account_lock(0);
     ms_snapshot_release(&snapshot);
-    is_int(ms_snapshot_take(&snapshot, 10), 0, "a snapshot does not wait for ever for a lock");
+    is_int(ms_snapshot_take(&snapshot, 10, 10), 0, "a snapshot does not wait for ever for a lock");
     ok(!snapshot.consistent, "and says that it went without");
     is_u64(OUTER.count, 1, "what is there is copied all the same");
     ms_account_unlock(0);

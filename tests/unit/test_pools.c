@@ -111,7 +111,7 @@ static const struct ms_snapshot_piece *shown_piece(uint64_t address, uint32_t i)
 
 static void take(void)
 {
-    if (ms_snapshot_take(&snapshot, 10) != 0)
+    if (ms_snapshot_take(&snapshot, 10, 10) != 0)
         bail("no memory for a snapshot");
 }
 

@@ -120,7 +120,7 @@ static int top_sample_look(void *arg, const struct ms_cli_ledger *ledger)
 {
     struct sampling *sampling = arg;
     struct ms_snapshot snapshot;
-    int status = ms_snapshot_take(&snapshot, 0);
+    int status = ms_snapshot_take(&snapshot, 0, 0);
 
     (void)ledger;
     for (int device = 0; status == 0 && device < MS_DEVICES_MAX; device++) {

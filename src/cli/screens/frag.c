@@ -38,12 +38,17 @@ static json_int_t within(json_int_t value, json_int_t most)
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-static void add_piece(struct ms_frag_segment *segment, const json_t *piece)
+/* A piece of unknown use may be one of those that are left out: it is not told as free. */
+static void add_piece(struct ms_frag_segment *segment, const json_t *piece, bool is_hidden)
 {
     enum ms_frag_use use = use_of(ms_report_text(piece, "state"));
     json_int_t bytes = within(ms_report_int(piece, "bytes"), segment->bytes);
     json_int_t requested = within(ms_report_int(piece, "requested"), bytes);
 
+    if (use == MS_FRAG_UNKNOWN && is_hidden) {
+        segment->hidden_bytes += bytes;
+        return;
+    }
     if (use == MS_FRAG_LIVE) {
         segment->blocks++;
         segment->uses[MS_FRAG_ROUNDING] += bytes - requested;
@@ -54,7 +59,7 @@ static void add_piece(struct ms_frag_segment *segment, const json_t *piece)
         segment->largest_gap = bytes;
 }
 
-static bool read_segment(const json_t *json, struct ms_frag_segment *segment)
+static bool read_segment(const json_t *json, struct ms_frag_segment *segment, bool is_hidden)
 {
     json_t *piece;
     size_t i;
@@ -65,7 +70,7 @@ static bool read_segment(const json_t *json, struct ms_frag_segment *segment)
         !strcmp(ms_report_text(json, "tier"), "followed"))
         return false;
     json_array_foreach (ms_report_array(json, "blocks"), i, piece)
-        add_piece(segment, piece);
+        add_piece(segment, piece, is_hidden);
     return true;
 }
 
@@ -161,8 +166,11 @@ static void add_segment(struct ms_frag_device *device, const json_t *row)
 {
     struct ms_frag_segment *segment = &device->segments[device->segment_count];
 
-    if (!read_segment(row, segment))
+    json_int_t left_out = ms_report_int(row, "bytes_left_out") ? ms_report_int(row, "blocks_left_out") : 0;
+
+    if (!read_segment(row, segment, left_out || ms_report_int(device->json, "bytes_left_out")))
         return;
+    device->left_out = ms_report_sum(device->left_out, left_out);
     device->segment_count++;
     device->free_bytes =
         ms_report_sum(device->free_bytes, segment->uses[MS_FRAG_FREE] + segment->uses[MS_FRAG_UNKNOWN]);
@@ -225,7 +233,9 @@ int ms_frag_open(const struct ms_report *report, const struct ms_frag_moment *mo
     segments = frag->segments ? frag->segments : ms_report_array(report->root, "segments");
     json_array_foreach (devices, i, row)
         frag->devices[frag->device_count++] =
-            (struct ms_frag_device){.json = row, .index = ms_report_int(row, "index")};
+            (struct ms_frag_device){.json = row,
+                                    .index = ms_report_int(row, "index"),
+                                    .left_out = ms_report_int(row, "blocks_left_out")};
     result = frag_make_room(report, frag, segments);
     json_array_foreach (segments, i, row) {
         size_t device = result == 0 ? ms_report_device_of(report, row) : SIZE_MAX;

@@ -26,6 +26,7 @@ struct ms_frag_segment {
     json_int_t address, bytes;
     json_int_t uses[MS_FRAG_USES]; /* bytes of each */
     json_int_t blocks;             /* live ones */
+    json_int_t hidden_bytes;       /* of pieces that the report leaves out, and what may be theirs */
     json_int_t largest_gap;        /* of FREE or UNKNOWN, in one piece */
 };
 
@@ -43,6 +44,7 @@ struct ms_frag_device {
     struct ms_frag_holder *holders; /* likewise */
     size_t holder_count;
     json_int_t free_bytes, largest_free; /* free: in segments, in one piece or many */
+    json_int_t left_out;                 /* live pieces that the report leaves out */
     /* recovered: what is free and what is pending cannot be told apart */
     bool unknown;
 };

@@ -160,6 +160,11 @@ static void print_segments(FILE *out, const struct ms_frag_device *device, size_
         print_map(out, segment, cells);
         fputc('\n', out);
     }
+    if (device->left_out)
+        fprintf(out,
+                "  ? may be any of %" JSON_INTEGER_FORMAT
+                " pieces that the report leaves out: it counts as neither allocated nor free\n",
+                device->left_out);
     if (device->unknown)
         fputs("  ? lies between blocks of a recovered record, or of a trace: inactive, pending or rounding\n",
               out);

@@ -183,6 +183,20 @@ static void print_fullest(FILE *out, const struct ms_report *report, const json_
         print_sites(out, report, device, room(report, SITES_SHOWN));
 }
 
+/* True if live tensors are in no segment of the report: some of what seems idle may be theirs. */
+static bool leaves_out(const struct ms_report *inner)
+{
+    static const char *const lists[] = {"devices", "segments"};
+    json_t *row;
+    size_t i;
+
+    for (size_t k = 0; k < MS_ARRAY_LEN(lists); k++)
+        json_array_foreach (ms_report_array(inner->root, lists[k]), i, row)
+            if (ms_report_int(row, "bytes_left_out"))
+                return true;
+    return false;
+}
+
 /* The bytes that lie free in segments with tensors: nobody else can have them. Those that are free all over
  * may be given back. */
 static json_int_t between_tensors(const struct ms_report *inner)
@@ -218,7 +232,10 @@ static void print_cached(FILE *out, const struct ms_report *inner)
     if (strcmp(ms_report_text(json_object_get(inner->root, "run"), "end_reason"), "running") != 0)
         fputs(" at the end", out);
     if (between)
-        fprintf(out, ", %s of it fragmented between tensors", ms_text_size(between).text);
+        fprintf(out, ", %s%s of it fragmented between tensors", leaves_out(inner) ? "at least " : "",
+                ms_text_size(between).text);
+    if (leaves_out(inner))
+        fputs("; the report leaves tensors out", out);
     fputc('\n', out);
 }
 

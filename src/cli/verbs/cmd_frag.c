@@ -64,6 +64,8 @@ static json_t *segment_json(const struct ms_frag_segment *segment)
         json_object_get(segment->json, "tier"), "bytes", segment->bytes, "live_count", segment->blocks,
         "stranded_bytes", ms_frag_fragmented(segment), "largest_gap_bytes", segment->largest_gap);
 
+    if (segment->hidden_bytes)
+        json_object_set_new(object, "hidden_bytes", json_integer(segment->hidden_bytes));
     for (unsigned use = 0; object && use < MS_FRAG_USES; use++)
         json_object_set_new(object, names[use], json_integer(segment->uses[use]));
     return object;
@@ -101,6 +103,8 @@ static json_t *device_json(const struct ms_report *report, const struct ms_frag_
     json_object_set_new(object, "free_bytes", json_integer(device->free_bytes));
     json_object_set_new(object, "largest_free_bytes", json_integer(device->largest_free));
     json_object_set_new(object, "fragmentation_permille", json_integer(ms_frag_index(device)));
+    if (device->left_out)
+        json_object_set_new(object, "blocks_left_out", json_integer(device->left_out));
     json_object_set_new(object, "segment_count", json_integer((json_int_t)device->segment_count));
     for (size_t i = 0; i < device->segment_count && i < top; i++)
         json_array_append_new(segments, segment_json(&device->segments[i]));

@@ -87,7 +87,7 @@ static size_t bytes_of_pool(const struct ms_snapshot *snapshot)
 }
 
 /* Room for everything, counted under the locks. */
-static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
+static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max, uint64_t inner_max)
 {
     size_t timeline_bytes = snapshot->timeline_count * sizeof(uint64_t);
     snapshot->row_count = ms_site_count();
@@ -96,7 +96,8 @@ static int map_memory(struct ms_snapshot *snapshot, uint64_t blocks_max)
     for (unsigned layer = 0; layer < MS_LAYERS; layer++) {
         struct ms_snapshot_blocks *of = &snapshot->blocks[layer];
         of->total = ms_blocks_count(layer);
-        of->room = of->total < blocks_max ? of->total : blocks_max;
+        uint64_t most = layer == MS_LAYER_INNER ? inner_max : blocks_max;
+        of->room = of->total < most ? of->total : most;
         blocks += of->room;
     }
     unsigned timelines = 0;
@@ -370,7 +371,30 @@ static void count_in_heap(struct ms_snapshot *snapshot, const struct ms_block *b
     snapshot->heaps[heap - 1].live_count++;
 }
 
+static void leave_out(struct ms_snapshot *snapshot, const struct ms_block *block)
+{
+    struct ms_snapshot_device *device = &snapshot->devices[ms_account_number(block->device)];
+    device->left_out_bytes += block->bytes;
+    device->left_out_count++;
+}
+
 /* Keeps the largest: once there is no more room the blocks are a heap with the smallest first. */
+static void keep_block(struct ms_snapshot *snapshot, const struct ms_block *block)
+{
+    struct ms_snapshot_blocks *of = &snapshot->blocks[ms_device_layer(block->device)];
+    if (of->count < of->room) {
+        of->list[of->count++] = *block;
+        if (of->count == of->room)
+            make_heap(of->list, of->room, is_smaller);
+    } else if (of->room && is_smaller(&of->list[0], block)) {
+        leave_out(snapshot, &of->list[0]);
+        of->list[0] = *block;
+        sift_down(of->list, of->room, 0, is_smaller);
+    } else {
+        leave_out(snapshot, block);
+    }
+}
+
 static void copy_block(void *arg, const struct ms_block *original)
 {
     struct copying *copying = arg;
@@ -396,15 +420,7 @@ static void copy_block(void *arg, const struct ms_block *original)
         if (site->site.estimate.bytes)
             ms_estimate_add(&site->live_estimate, block->bytes);
     }
-    struct ms_snapshot_blocks *of = &snapshot->blocks[ms_device_layer(block->device)];
-    if (of->count < of->room) {
-        of->list[of->count++] = *block;
-        if (of->count == of->room)
-            make_heap(of->list, of->room, is_smaller);
-    } else if (of->room && is_smaller(&of->list[0], block)) {
-        of->list[0] = *block;
-        sift_down(of->list, of->room, 0, is_smaller);
-    }
+    keep_block(snapshot, block);
 }
 
 static void sort_blocks(struct ms_snapshot_blocks *blocks)
@@ -439,7 +455,7 @@ static void copy_all(struct ms_snapshot *snapshot, bool is_told)
     copy_counts(snapshot);
 }
 
-int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
+int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max, uint64_t inner_max)
 {
     struct locks locks;
     int saved_errno = errno;
@@ -455,7 +471,7 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max)
     snapshot->counts_count = (uint32_t)ms_table_rows(MS_TABLE_APIS);
     snapshot->footprint_room = (uint32_t)ms_table_rows(MS_TABLE_FOOTPRINTS);
     snapshot->heap_count = (uint32_t)ms_table_rows(MS_TABLE_HEAPS);
-    int result = map_memory(snapshot, blocks_max);
+    int result = map_memory(snapshot, blocks_max, inner_max);
     if (result == 0) {
         ms_heaps_copy(snapshot->heaps, snapshot->heap_count);
         copy_all(snapshot, is_told);

@@ -39,6 +39,7 @@ struct ms_snapshot_device {
     uint64_t driver_rounding_bytes; /* now (granules.h) */
     uint32_t balance_missed[MS_BALANCE_MISSES];
     struct ms_balance balances[MS_BALANCE_MOMENTS];
+    uint64_t left_out_bytes, left_out_count; /* of the live blocks: those that `blocks` has no room for */
 };
 
 /** All that the program has of the device: the pool's segments, and what the vendor made for it. */
@@ -123,9 +124,9 @@ static inline uint32_t ms_snapshot_layer_place(const struct ms_snapshot *snapsho
     return place < snapshot->outer_sites ? place : place - snapshot->outer_sites;
 }
 
-/** Returns 0, or -1 without memory. Keeps at most `blocks_max` blocks of each layer. Waits at most about a
- * second for each kind of lock. */
-int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max);
+/** Returns 0, or -1 without memory. Keeps at most so many blocks, and inner ones, the largest. Waits at most
+ * about a second for each kind of lock. */
+int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max, uint64_t inner_max);
 void ms_snapshot_release(struct ms_snapshot *snapshot);
 
 #endif

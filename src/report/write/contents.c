@@ -6,7 +6,7 @@
 
 #include "report/write/json.h"
 
-enum { BLOCKS_MAX = 10000 };
+enum { BLOCKS_MAX = 10000, PIECES_MAX = 400000 };
 
 static struct ms_snapshot snapshot;
 static struct ms_report_stacks stacks;
@@ -45,7 +45,7 @@ int ms_report_contents(int fd, enum ms_end_reason reason, int code, bool at_rest
         .recovered = ms_events_frozen(),
     };
     int result = -1;
-    if (ms_snapshot_take(&snapshot, BLOCKS_MAX) == 0) {
+    if (ms_snapshot_take(&snapshot, BLOCKS_MAX, PIECES_MAX) == 0) {
         snapshot.consistent = snapshot.consistent && at_rest && !(input.recovered && ms_store_memory_only());
         mention_stacks();
         if (ms_out_open(&out, fd) == 0) {

@@ -113,6 +113,14 @@ static void write_diagnostics(struct ms_out *out, const struct ms_report_input *
                  (unsigned long long)blocks->count, (unsigned long long)blocks->total);
         ms_out_element(out, json_string(text));
     }
+    const struct ms_snapshot_blocks *pieces = &snapshot->blocks[MS_LAYER_INNER];
+    if (input->pieces_left_out) {
+        snprintf(text, sizeof text,
+                 "report: inner_segments[] leaves out %llu of %llu live pieces: blocks_left_out and "
+                 "bytes_left_out count them",
+                 (unsigned long long)input->pieces_left_out, (unsigned long long)pieces->total);
+        ms_out_element(out, json_string(text));
+    }
     if (snapshot->events.lost_ooms || snapshot->events.lost_deaths) {
         snprintf(text, sizeof text,
                  "report: %llu earlier out-of-memory errors and %llu deaths of contexts are not shown",

@@ -17,10 +17,11 @@ struct ms_report_input {
     const struct ms_snapshot *snapshot;
     const struct ms_report_stacks *stacks;
     enum ms_end_reason reason;
-    int code;               /* the exit code, or the signal's number: report.h */
-    uint64_t began_ns;      /* of writing, ms_ledger_now() */
-    uint64_t late_frees_at; /* out: where coverage.late_frees is in the file */
-    bool recovered;         /* from the ledger of another process */
+    int code;                 /* the exit code, or the signal's number: report.h */
+    uint64_t began_ns;        /* of writing, ms_ledger_now() */
+    uint64_t late_frees_at;   /* out: where coverage.late_frees is in the file */
+    uint64_t pieces_left_out; /* live ones of inner_segments[]; known behind it */
+    bool recovered;           /* from the ledger of another process */
 };
 
 /** The number of late frees, in a width that any has. */
@@ -43,7 +44,7 @@ void ms_json_layer_sites(struct ms_out *out, const struct ms_report_input *input
 /** The timeline of a layer. json_events.c */
 void ms_json_timeline(struct ms_out *out, const struct ms_snapshot *snapshot, enum ms_layer layer);
 /** heaps[] .. inner_timeline, where there is an inner layer. json_inner.c */
-void ms_json_inner(struct ms_out *out, const struct ms_report_input *input);
+void ms_json_inner(struct ms_out *out, struct ms_report_input *input);
 
 /** phases[], and the lines of diagnostics[] about them. json_phases.c */
 void ms_json_phases(struct ms_out *out, const struct ms_report_input *input);

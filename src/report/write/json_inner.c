@@ -28,9 +28,19 @@ static json_t *heap_json(const struct ms_heap_row *heap)
     return json;
 }
 
+/* Of live pieces that are not shown. */
+static void set_left_out(json_t *json, uint64_t count, uint64_t bytes)
+{
+    if (!count)
+        return;
+    json_object_set_new(json, "blocks_left_out", json_integer((json_int_t)count));
+    json_object_set_new(json, "bytes_left_out", json_integer((json_int_t)bytes));
+}
+
 static json_t *inner_device_json(int number, const struct ms_snapshot *snapshot)
 {
-    const struct ms_account *account = &snapshot->devices[MS_LAYER_ACCOUNTS + (unsigned)number].account;
+    const struct ms_snapshot_device *device = &snapshot->devices[MS_LAYER_ACCOUNTS + (unsigned)number];
+    const struct ms_account *account = &device->account;
     const struct ms_amount *amount = &account->device;
     struct ms_device_info info;
     uint64_t reserved, most;
@@ -39,15 +49,17 @@ static json_t *inner_device_json(int number, const struct ms_snapshot *snapshot)
     ms_snapshot_heaps(snapshot, number, &reserved, &most);
     reserved = reserved > amount->live_bytes ? reserved : amount->live_bytes;
     most = most > amount->peak_live_bytes ? most : amount->peak_live_bytes;
-    return json_pack("{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "index",
-                     ms_device_index(number), "api", ms_device_api(number), "name", ms_out_string(info.name),
-                     "total_bytes", (json_int_t)info.total_bytes, "live_bytes",
-                     (json_int_t)amount->live_bytes, "live_count", (json_int_t)amount->live_count,
-                     "peak_live_bytes", (json_int_t)amount->peak_live_bytes, "peak_ns",
-                     (json_int_t)account->peak_ns, "held_bytes", (json_int_t)reserved, "peak_held_bytes",
-                     (json_int_t)(most > reserved ? most : reserved), "cached_bytes",
-                     (json_int_t)(reserved - amount->live_bytes), "allocated_bytes",
-                     (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count);
+    json_t *json =
+        json_pack("{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "index",
+                  ms_device_index(number), "api", ms_device_api(number), "name", ms_out_string(info.name),
+                  "total_bytes", (json_int_t)info.total_bytes, "live_bytes", (json_int_t)amount->live_bytes,
+                  "live_count", (json_int_t)amount->live_count, "peak_live_bytes",
+                  (json_int_t)amount->peak_live_bytes, "peak_ns", (json_int_t)account->peak_ns, "held_bytes",
+                  (json_int_t)reserved, "peak_held_bytes", (json_int_t)(most > reserved ? most : reserved),
+                  "cached_bytes", (json_int_t)(reserved - amount->live_bytes), "allocated_bytes",
+                  (json_int_t)amount->total_bytes, "allocated_count", (json_int_t)amount->total_count);
+    set_left_out(json, device->left_out_count, device->left_out_bytes);
+    return json;
 }
 
 /* --- the segments in which inner blocks lie --- */
@@ -76,12 +88,11 @@ static const struct ms_block *segment_around(const struct ms_snapshot_blocks *ou
     return NULL;
 }
 
-static void pieces_add(json_t *pieces, uint64_t offset, uint64_t bytes, const struct ms_block *inner,
-                       uint32_t outer_sites)
+static void pieces_add(json_t *pieces, uint64_t offset, uint64_t bytes, const char *state,
+                       const struct ms_block *inner, uint32_t outer_sites)
 {
-    json_t *json =
-        json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)offset, "bytes", (json_int_t)bytes,
-                  "requested", (json_int_t)(inner ? inner->requested : 0), "state", inner ? "live" : "free");
+    json_t *json = json_pack("{s:I, s:I, s:I, s:s}", "offset", (json_int_t)offset, "bytes", (json_int_t)bytes,
+                             "requested", (json_int_t)(inner ? inner->requested : 0), "state", state);
     if (inner && inner->site != UINT32_MAX)
         json_object_set_new(json, "site", json_integer(inner->site - outer_sites));
     if (inner) {
@@ -111,55 +122,91 @@ static uint64_t stretch_end(const struct ms_snapshot_blocks *inner, uint64_t at,
     return end;
 }
 
-/* One segment with the inner blocks from `at` on. Returns the first that lies behind it. */
-static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snapshot, uint64_t at,
+struct stretch {
+    uint64_t begin, end, place; /* place: the end of what was added last */
+    uint64_t left_out_count, left_out_bytes;
+    const char *gap; /* the state of what lies between */
+    json_t *pieces;
+};
+
+static bool is_full(const struct stretch *stretch)
+{
+    return json_array_size(stretch->pieces) >= PIECES_OF_SEGMENT_MAX;
+}
+
+static void stretch_add(struct stretch *stretch, const struct ms_block *block, uint32_t outer_sites)
+{
+    if (block->key < stretch->place || block->bytes > stretch->end - block->key || is_full(stretch)) {
+        stretch->left_out_count++;
+        stretch->left_out_bytes += block->bytes;
+        return;
+    }
+    if (block->key > stretch->place)
+        pieces_add(stretch->pieces, stretch->place - stretch->begin, block->key - stretch->place,
+                   stretch->gap, NULL, 0);
+    pieces_add(stretch->pieces, block->key - stretch->begin, block->bytes, "live", block, outer_sites);
+    stretch->place = block->key + block->bytes;
+}
+
+/* Pieces that are not shown lie between others, or behind all: what seems free there may be theirs. */
+static void stretch_close(struct stretch *stretch)
+{
+    if (stretch->end > stretch->place)
+        pieces_add(stretch->pieces, stretch->place - stretch->begin, stretch->end - stretch->place,
+                   is_full(stretch) ? "unknown" : stretch->gap, NULL, 0);
+}
+
+static json_t *segment_json(const struct stretch *stretch, const struct ms_block *segment, int device)
+{
+    json_t *json = json_object();
+    ms_json_set_device(json, device);
+    json_t *rest =
+        json_pack("{s:o, s:I, s:s, s:s, s:o, s:s}", "address", ms_out_hex(stretch->begin), "bytes",
+                  (json_int_t)(stretch->end - stretch->begin), "tier", segment ? "framework" : "mapped",
+                  "backing", "vendor", "blocks", stretch->pieces, "space", "address");
+    json_object_update(json, rest);
+    json_decref(rest);
+    set_left_out(json, stretch->left_out_count, stretch->left_out_bytes);
+    if (segment && segment->site != UINT32_MAX)
+        json_object_set_new(json, "outer_site", json_integer(segment->site));
+    return json;
+}
+
+/* One segment with the inner blocks from `*at_p` on, which is the first behind it then. Returns how many of
+ * them are not shown. */
+static uint64_t write_segment(struct ms_out *out, const struct ms_snapshot *snapshot, uint64_t *at_p,
                               const struct ms_block *segment)
 {
     const struct ms_snapshot_blocks *inner = &snapshot->blocks[MS_LAYER_INNER];
+    uint64_t at = *at_p;
     int device = segment ? segment->device : ms_device_plain(inner->list[at].device);
-    uint64_t begin = segment ? segment->key : inner->list[at].key, end = stretch_end(inner, at, segment),
-             place = begin;
-    uint64_t left_out = 0;
-    json_t *pieces = json_array(), *json = json_object();
-    for (;
-         at < inner->count && ms_device_plain(inner->list[at].device) == device && inner->list[at].key < end;
-         at++) {
-        const struct ms_block *block = &inner->list[at];
-        if (block->key < place || block->bytes > end - block->key ||
-            json_array_size(pieces) >= PIECES_OF_SEGMENT_MAX) {
-            left_out++;
-            continue;
-        }
-        if (block->key > place)
-            pieces_add(pieces, place - begin, block->key - place, NULL, 0);
-        pieces_add(pieces, block->key - begin, block->bytes, block, snapshot->outer_sites);
-        place = block->key + block->bytes;
-    }
-    if (end > place && json_array_size(pieces) < PIECES_OF_SEGMENT_MAX)
-        pieces_add(pieces, place - begin, end - place, NULL, 0);
-    ms_json_set_device(json, device);
-    json_t *rest = json_pack("{s:o, s:I, s:s, s:s, s:o, s:s}", "address", ms_out_hex(begin), "bytes",
-                             (json_int_t)(end - begin), "tier", segment ? "framework" : "mapped", "backing",
-                             "vendor", "blocks", pieces, "space", "address");
-    json_object_update(json, rest);
-    json_decref(rest);
-    if (left_out)
-        json_object_set_new(json, "blocks_left_out", json_integer((json_int_t)left_out));
-    if (segment && segment->site != UINT32_MAX)
-        json_object_set_new(json, "outer_site", json_integer(segment->site));
-    ms_out_element(out, json);
-    return at;
+    bool all = !snapshot->devices[ms_account_number(ms_device_inner(device))].left_out_count;
+    struct stretch stretch = {.begin = segment ? segment->key : inner->list[at].key,
+                              .end = stretch_end(inner, at, segment),
+                              .gap = all ? "free" : "unknown",
+                              .pieces = json_array()};
+    stretch.place = stretch.begin;
+    for (; at < inner->count && ms_device_plain(inner->list[at].device) == device &&
+           inner->list[at].key < stretch.end;
+         at++)
+        stretch_add(&stretch, &inner->list[at], snapshot->outer_sites);
+    stretch_close(&stretch);
+    ms_out_element(out, segment_json(&stretch, segment, device));
+    *at_p = at;
+    return stretch.left_out_count;
 }
 
-static void write_segments(struct ms_out *out, const struct ms_snapshot *snapshot)
+/* Returns how many live pieces are not shown. */
+static uint64_t write_segments(struct ms_out *out, const struct ms_snapshot *snapshot)
 {
     const struct ms_snapshot_blocks *inner = &snapshot->blocks[MS_LAYER_INNER];
-    uint64_t outer_at = 0;
+    uint64_t outer_at = 0, left_out = inner->total - inner->count;
     for (uint64_t at = 0; at < inner->count;) {
         const struct ms_block *segment =
             segment_around(&snapshot->blocks[MS_LAYER_OUTER], &outer_at, &inner->list[at]);
-        at = write_segment(out, snapshot, at, segment);
+        left_out += write_segment(out, snapshot, &at, segment);
     }
+    return left_out;
 }
 
 /* Segments in which no piece lies; only PyTorch's are known to be any. */
@@ -178,7 +225,7 @@ static void write_empty_segments(struct ms_out *out, const struct ms_snapshot *s
             (at < inner->count && is_segment(segment, &inner->list[at])) ||
             !ms_snapshot_is_pytorchs(snapshot, segment))
             continue;
-        write_segment(out, snapshot, at, segment);
+        write_segment(out, snapshot, &at, segment); /* in which none lies */
         written++;
     }
 }
@@ -193,7 +240,7 @@ static bool has_inner_oom(const struct ms_events_copy *events)
     return false;
 }
 
-void ms_json_inner(struct ms_out *out, const struct ms_report_input *input)
+void ms_json_inner(struct ms_out *out, struct ms_report_input *input)
 {
     const struct ms_snapshot *snapshot = input->snapshot;
     if (!snapshot->heap_count && snapshot->site_count == snapshot->outer_sites) {
@@ -220,7 +267,7 @@ void ms_json_inner(struct ms_out *out, const struct ms_report_input *input)
     ms_json_layer_sites(out, input, MS_LAYER_INNER);
     ms_out_key(out, "inner_segments");
     ms_out_begin_array(out);
-    write_segments(out, snapshot);
+    input->pieces_left_out = write_segments(out, snapshot);
     write_empty_segments(out, snapshot);
     ms_out_end_array(out);
     ms_json_timeline(out, snapshot, MS_LAYER_INNER);
