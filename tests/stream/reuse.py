@@ -75,7 +75,7 @@ play("waits", "111", "device", "freed_while_held", MEMSIM_MEMORY="40M")
 expect("a wait on the device", checked("behind"), "program", (0, 0, 0, 0, 1, 0), (0, 1, 1, 0, 0, 0))
 summary("behind", "program", *"0 B 0 1 1 0 1 0".split())
 
-play("waits", "000", "device", "freed_on_a_third_for_another", MEMSIM_MEMORY="40M", MEMSHIM_OOM_WAIT_MS="20")
+play("waits", "000", "device", "freed_on_a_third_for_another", MEMSIM_MEMORY="40M", MEMSHIM_OOM_WAIT_MS="500")
 expect("the host waits, in vain", checked("limbo"), "program", (0, 0, 0, 0, 0, 1), (0, 1, 1, 0, 0, 0))
 summary("limbo", "program", *"0 B 0 1 1 0 0 1".split())
 
