@@ -110,6 +110,15 @@ def check_child():
     fact(done.returncode == 0 and lines[0] == "0" and not wrong, "a child of fork takes nothing from its parent's heap", wrong + lines + [done.stderr])
 
 
+def check_nested():
+    """Heaps in heaps have no more of the device, together, than there are blocks."""
+    done, path = play("nested")
+    report = read(path)
+    device = report["inner_devices"][0]
+    fact(done.returncode == 0 and not differs(report, done.stdout.splitlines()[-1]) and (device["held_bytes"], device["peak_held_bytes"], device["cached_bytes"]) == (1 << 20, 1 << 20, (1 << 20) - 3000),
+         "a heap within another is no more memory", [device, report["heaps"], done.stderr])
+
+
 def check_hostile():
     done, path = play("hostile")
     report, lines = read(path), done.stdout.splitlines()
@@ -143,11 +152,12 @@ def check_header():
     check_book("NVTX's own header: the same book", "book", program=program)
 
 
-plan(17)
+plan(18)
 check_names()
 check_trace()
 check_threads()
 check_child()
+check_nested()
 check_hostile()
 check_versions()
 check_header()

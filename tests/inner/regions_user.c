@@ -155,6 +155,16 @@ static void with_child(void)
     take(heap, memory + 8 * KIB, 2000);
 }
 
+/* Half of a heap is another's. */
+static void with_nested(void)
+{
+    char *memory = arena();
+    void *outer = heap_begin(memory, ARENA, "outer"),
+         *inner = heap_begin(memory + ARENA / 2, ARENA / 2, "inner");
+    take(outer, memory, 1000);
+    take(inner, memory + ARENA / 2, 2000);
+}
+
 static void with_what_is_none(void)
 {
     char *memory = arena(), *host = NULL;
@@ -193,6 +203,8 @@ int main(int argc, char **argv)
         with_threads();
     else if (strcmp(way, "fork") == 0)
         with_child();
+    else if (strcmp(way, "nested") == 0)
+        with_nested();
     else if (strcmp(way, "hostile") == 0)
         with_what_is_none();
 #ifndef REAL_NVTX

@@ -99,9 +99,11 @@ static void print_tensors(const struct ms_report *report)
 
     if (!fullest)
         return;
-    fprintf(stderr, "memshim: tensors: peak %s allocated, %s reserved by ",
-            ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text,
-            ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+    fprintf(stderr, "memshim: tensors: peak %s allocated",
+            ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text);
+    if (ms_report_heaps_say_reserved(report))
+        fprintf(stderr, ", %s reserved", ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+    fputs(" by ", stderr);
     ms_report_put_heaps(stderr, report);
     fputc('\n', stderr);
 }

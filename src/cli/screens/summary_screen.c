@@ -224,7 +224,8 @@ static void print_cached(FILE *out, const struct ms_report *inner)
     size_t i;
 
     json_array_foreach (ms_report_array(inner->root, "heaps"), i, heap)
-        cached = ms_report_sum(cached, ms_report_int(heap, "cached_bytes"));
+        cached = ms_report_sum(cached,
+                               ms_report_int(heap, "device") < 0 ? 0 : ms_report_int(heap, "cached_bytes"));
     if (!cached)
         return;
     fprintf(out, "      %s cached by ", ms_text_size(cached).text);
@@ -250,9 +251,12 @@ static void print_tensors(FILE *out, const struct ms_report *report)
         return;
     ms_callers_annotate(&inner); /* whose each row is stands in it since the report was loaded */
     if (fullest) {
-        fprintf(out, "Peak  %s allocated by tensors, %s reserved by ",
-                ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text,
-                ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+        fprintf(out, "Peak  %s allocated by tensors",
+                ms_text_size(ms_report_int(fullest, "peak_live_bytes")).text);
+        if (ms_report_heaps_say_reserved(&inner))
+            fprintf(out, ", %s reserved by ", ms_text_size(ms_report_int(fullest, "peak_held_bytes")).text);
+        else
+            fputs(" of ", out);
         ms_report_put_heaps(out, &inner);
         fprintf(out, ", of %s on ", ms_text_size(ms_report_int(fullest, "total_bytes")).text);
         put_device(out, fullest);

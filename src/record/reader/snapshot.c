@@ -502,6 +502,11 @@ void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t 
         *now_p += peak ? atomic_load(&heap->reserved_bytes) : heap->live_bytes;
         *most_p += peak ? peak : heap->live_bytes;
     }
+    if (!ms_device_is_known(device)) /* the host's memory is nobody's account */
+        return;
+    const struct ms_amount *blocks = &snapshot->devices[device].account.device;
+    *now_p = *now_p < blocks->live_bytes ? *now_p : blocks->live_bytes;
+    *most_p = *most_p < blocks->peak_live_bytes ? *most_p : blocks->peak_live_bytes;
 }
 
 void ms_snapshot_release(struct ms_snapshot *snapshot)

@@ -203,29 +203,65 @@ const json_t *ms_report_inner_fullest(const struct ms_report *report)
     return fullest;
 }
 
-/* True if a row before has the same name. */
-static bool is_named(json_t *heaps, size_t before, const char *name)
+/* True if any heap is a device's: then those of the host are not told of beside them. */
+static bool has_device_heap(json_t *heaps)
 {
-    for (size_t i = 0; i < before; i++) {
-        if (!strcmp(ms_report_text(json_array_get(heaps, i), "name"), name))
+    json_t *heap;
+    size_t i;
+
+    json_array_foreach (heaps, i, heap) {
+        if (ms_report_int(heap, "device") >= 0)
             return true;
     }
     return false;
 }
 
+/* True of the i-th, unless one before it that is told has the same name. */
+static bool heap_is_told(json_t *heaps, size_t i, bool of_devices)
+{
+    const json_t *heap = json_array_get(heaps, i), *before;
+
+    if (of_devices && ms_report_int(heap, "device") < 0)
+        return false;
+    for (size_t k = 0; k < i; k++) {
+        before = json_array_get(heaps, k);
+        if ((!of_devices || ms_report_int(before, "device") >= 0) &&
+            !strcmp(ms_report_text(before, "name"), ms_report_text(heap, "name")))
+            return false;
+    }
+    return true;
+}
+
 void ms_report_put_heaps(FILE *out, const struct ms_report *report)
 {
+    enum { NAMED = 3 };
     json_t *heaps = ms_report_array(report->root, "heaps"), *heap;
-    size_t i, left = 0, told = 0;
+    bool of_devices = has_device_heap(heaps);
+    size_t i, count = 0, told = 0;
 
     json_array_foreach (heaps, i, heap)
-        left += !is_named(heaps, i, ms_report_text(heap, "name"));
+        count += heap_is_told(heaps, i, of_devices);
     json_array_foreach (heaps, i, heap) {
-        if (is_named(heaps, i, ms_report_text(heap, "name")))
+        if (told == NAMED || !heap_is_told(heaps, i, of_devices))
             continue;
-        fputs(!told++ ? "" : --left > 1 ? ", " : " and ", out);
+        told++;
+        fputs(told == 1 ? "" : told == count ? " and " : ", ", out);
         ms_text_put(out, ms_report_text(heap, "name"));
     }
+    if (count > told)
+        fprintf(out, " and %zu more", count - told);
     if (!told)
         fputs("the program", out);
+}
+
+bool ms_report_heaps_say_reserved(const struct ms_report *report)
+{
+    json_t *heap;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "heaps"), i, heap) {
+        if (ms_report_int(heap, "device") >= 0 && json_object_get(heap, "reserved_bytes"))
+            return true;
+    }
+    return false;
 }

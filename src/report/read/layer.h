@@ -34,7 +34,10 @@ json_t *ms_report_layer_site(const struct ms_report *report, bool inner, json_in
 bool ms_report_oom_is_inner(const json_t *oom);
 /** The row of inner_devices[] whose pieces had the most at their peak; NULL if there is none. */
 const json_t *ms_report_inner_fullest(const struct ms_report *report);
-/** Puts the names of the allocators of the inner layer, each once, on `out`: "PyTorch and weights". */
+/** Puts the names of the allocators of the inner layer on `out`, each once, of those on devices if any is:
+ * "PyTorch and weights", "a, b, c and 4 more". */
 void ms_report_put_heaps(FILE *out, const struct ms_report *report);
+/** True if one of them says what it has of a device. */
+bool ms_report_heaps_say_reserved(const struct ms_report *report);
 
 #endif
