@@ -48,10 +48,13 @@ static enum ms_oom_cause cause_on_device(const struct ms_oom_view *view, int dev
 
 /* An allocator of the program's own has none that is large enough, and asked the vendor, unless it may have
  * no more. */
+/* Of a device of no interface that memshim knows nobody heard what its vendor said. */
 static enum ms_oom_cause cause_in_cache(const struct ms_oom_view *view, const struct ms_oom_asked *asked)
 {
     enum ms_oom_cause cause = ms_ledger_refused();
 
+    if (asked->device < 0)
+        return MS_OOM_UNKNOWN;
     if (!cause)
         return MS_OOM_CACHE_LIMIT;
     if (cause != MS_OOM_LIMIT && view->total && view->free + asked->cache_free_bytes >= asked->bytes)

@@ -9,7 +9,7 @@
 struct device {
     int8_t type, index;
 };
-enum { TYPE_CPU = 0, TYPE_CUDA = 1 };
+enum { TYPE_CPU = 0, TYPE_CUDA = 1, TYPE_XPU = 12 };
 
 /* By the names of C++: releases 1.8, 1.10 and 2.0. */
 void report_1_8(void *, int64_t,
@@ -36,6 +36,8 @@ void caching_give(int release, void *piece);
 /* A block with a segment of its own, as PyTorch makes it: the vendor is asked, what is idle is given back,
  * and it is asked again; NULL, and reported, if there is none, or it would be beyond `allowed` bytes. */
 void *caching_take_large(int release, size_t bytes, uint64_t allowed);
+/* Of which type its device is from now on (TYPE_CUDA if not said). */
+void caching_device(int8_t type);
 /* Gives idle segments back, and says nothing. */
 void caching_empty(void);
 /* Reports host memory, which is none of a device's. */

@@ -18,6 +18,7 @@ static struct segment {
 } segments[SEGMENTS];
 static unsigned count;
 static struct caching told;
+static int8_t device_type = TYPE_CUDA;
 
 static void tell(int release, void *at, int64_t size, struct device device)
 {
@@ -105,6 +106,11 @@ static void give_back(void)
     }
 }
 
+void caching_device(int8_t type)
+{
+    device_type = type;
+}
+
 void caching_empty(void)
 {
     pthread_mutex_lock(&lock);
@@ -114,7 +120,7 @@ void caching_empty(void)
 
 void *caching_take_large(int release, size_t bytes, uint64_t allowed)
 {
-    const struct device cuda = {TYPE_CUDA, 0};
+    const struct device cuda = {device_type, 0};
     void *piece = NULL;
     pthread_mutex_lock(&lock);
     if (told.reserved + bytes <= allowed && cudaMalloc(&piece, bytes) != 0) {

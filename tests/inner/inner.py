@@ -209,6 +209,15 @@ def check_hopeless():
     fact((status, less) == (0, 1), "and check counts them so", [status, less])
 
 
+
+def check_elsewhere():
+    """Of a device that memshim does not know it is not told why there was no memory."""
+    done, path = play("elsewhere", MEMSIM_MEMORY="64M")
+    rows = read(path)["inner_oom"]
+    fact(done.returncode == 0 and len(rows) == 1 and rows[0]["device"] == -1 and "cause" not in rows[0] and not rows[0]["would_fit"] and "why: not known" in screen("oom", path),
+         "no reason is made up", [rows, done.stderr])
+
+
 def check_growth():
     """Steps that keep one piece more each are found, with the line; those that keep none are not."""
     done, path = play("grow")
@@ -299,7 +308,7 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(81)
+plan(82)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -314,6 +323,7 @@ check_many()
 check_trace()
 check_emptied()
 check_hopeless()
+check_elsewhere()
 check_growth()
 check_layers()
 check_categories()

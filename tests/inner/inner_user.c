@@ -14,6 +14,7 @@
  * once it has some by giving back what is idle; then the program itself asks in vain
  * - emptied: idle segments are given back in the end, of which nothing is reported
  * - hopeless: on a device of 64 MiB the allocator has no memory for its first piece, 30 times
+ * - elsewhere: the same once, of a device that memshim does not know
  * - cost FRAMES: prints the nanoseconds of processor time of a piece that comes and goes, of thousands, with
  * so many frames more on the stack
  * - pools: two pools of one name and another, by include/memshim.h
@@ -47,6 +48,7 @@ static struct {
     void (*give)(int, void *);
     void *(*take_large)(int, size_t, uint64_t);
     void (*empty)(void);
+    void (*device)(int8_t);
     void (*host)(int, void *, size_t);
     void *(*host_take)(size_t);
     void (*host_give)(void *);
@@ -73,6 +75,7 @@ static void open_torch(void)
     *(void **)&torch.take = dlsym(cuda, "caching_take");
     *(void **)&torch.give = dlsym(cuda, "caching_give");
     *(void **)&torch.take_large = dlsym(cuda, "caching_take_large");
+    *(void **)&torch.device = dlsym(cuda, "caching_device");
     *(void **)&torch.empty = dlsym(cuda, "caching_empty");
     *(void **)&torch.host = dlsym(cuda, "caching_host");
     *(void **)&torch.host_take = dlsym(cuda, "host_take");
@@ -403,7 +406,10 @@ int main(int argc, char **argv)
         emptied();
     else if (strcmp(way, "hopeless") == 0)
         hopeless(30);
-    else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
+    else if (strcmp(way, "elsewhere") == 0) {
+        torch.device(TYPE_XPU);
+        hopeless(1);
+    } else if (strcmp(way, "grow") == 0 || strcmp(way, "steady") == 0)
         train(strcmp(way, "grow") == 0);
     else if (strcmp(way, "kill") == 0) {
         say((unsigned long)step((void *)7));
