@@ -209,12 +209,18 @@ static const void *element(const void *elements, size_t stride, size_t i)
     return (const char *)elements + i * stride;
 }
 
+/* True if they are ranges of addresses that can be read; the scope is entered then. */
+static bool ranges_enter(uint32_t type, const void *ranges, size_t stride, struct ms_hook_scope *scope)
+{
+    return type == MS_NVTX_MEMORY_ADDRESSES && ranges && stride >= sizeof(struct ms_nvtx_range) &&
+           ms_inner_enter(scope);
+}
+
 static void regions_register(const void *domain, const struct ms_nvtx_regions *told)
 {
     struct ms_hook_scope scope;
     (void)domain;
-    if (!FITS(told) || told->type != MS_NVTX_MEMORY_ADDRESSES || !told->ranges ||
-        told->stride < sizeof(struct ms_nvtx_range) || !ms_inner_enter(&scope))
+    if (!FITS(told) || !ranges_enter(told->type, told->ranges, told->stride, &scope))
         return;
     for (size_t i = 0; i < told->count; i++) {
         const struct ms_nvtx_range *range = element(told->ranges, told->stride, i);
@@ -234,8 +240,7 @@ static void regions_resize(const void *domain, const struct ms_nvtx_resizes *tol
 {
     struct ms_hook_scope scope;
     (void)domain;
-    if (!FITS(told) || told->type != MS_NVTX_MEMORY_ADDRESSES || !told->ranges ||
-        told->stride < sizeof(struct ms_nvtx_range) || !ms_inner_enter(&scope))
+    if (!FITS(told) || !ranges_enter(told->type, told->ranges, told->stride, &scope))
         return;
     for (size_t i = 0; i < told->count; i++) {
         const struct ms_nvtx_range *range = element(told->ranges, told->stride, i);

@@ -93,7 +93,7 @@ static void region_name(void *region, const wchar_t *name)
     nvtxMemRegionsName(NULL, &told);
 }
 
-/* What nobody answers. */
+/* Permissions are memshim's no business: their functions are not filled in, and answer nothing. */
 static int permissions(void)
 {
     return nvtxMemPermissionsCreate(NULL, 0) != NULL;

@@ -9,6 +9,7 @@
 #include "cli/array.h"
 #include "cli/live/live_ledgers.h"
 #include "cli/live/top.h"
+#include "record/reader/snapshot_heaps.h"
 #include "record/reader/snapshot.h"
 
 static struct ms_top_row *top_sample_new_row(struct ms_top *top)

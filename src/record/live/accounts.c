@@ -369,21 +369,33 @@ static inline MS_UNSYNCHRONIZED void expect_site(const struct ms_block_row *bloc
     __builtin_prefetch(&site->last_ns, 1);
 }
 
-bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p)
+static MS_INLINE bool unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p)
 {
     if (!record_id || record_id > ms_table_rows(MS_TABLE_BLOCKS))
         return false;
     expect_site(ms_block_row_at(record_id - 1));
-    struct ms_block block = {.key = key}, *ended = block_p;
-    if (!ended && ms_slow_path(MS_SLOW_PATH_INNER))
-        ended = &block;
     bool found =
-        remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), ended);
-    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))
-        ms_inner_end_within(ended);
+        remove_block(record_id, MS_SPACE_ADDRESS, key, true, 0, MS_BLOCK_FREED, ms_ledger_now(), block_p);
     ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;
+}
+
+static MS_NOINLINE bool unserve_with_pieces(uint32_t record_id, uint64_t key, struct ms_block *block_p)
+{
+    struct ms_block block;
+    bool found = unserve(record_id, key, &block);
+    if (found)
+        ms_inner_end_within(&block);
+    if (found && block_p)
+        *block_p = block;
+    return found;
+}
+
+bool ms_ledger_unserve(uint32_t record_id, uint64_t key, struct ms_block *block_p)
+{
+    return ms_slow_path(MS_SLOW_PATH_INNER) ? unserve_with_pieces(record_id, key, block_p)
+                                            : unserve(record_id, key, block_p);
 }
 
 struct ms_bias *ms_ledger_shard(int device, struct ms_shard **shard_p)

@@ -166,28 +166,41 @@ void ms_blocks_count_late(void)
         tell(before + 1);
 }
 
-bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
+static MS_INLINE bool free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
 {
     uint64_t h = blocks_hash(space, key);
     struct stripe *stripe = stripe_of(h);
     bool found = false;
-    struct ms_block block = {.key = key}, *ended = block_p;
-    if (!ended && ms_slow_path(MS_SLOW_PATH_INNER))
-        ended = &block;
     expect(stripe, h);
     uint64_t now_ns = ms_ledger_now();
     ms_lock(&stripe->lock);
     uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;
     if (stripe->index && stripe->index[place].row) {
-        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, ended);
+        blocks_end_block(stripe, place, MS_BLOCK_FREED, now_ns, block_p);
         found = true;
     }
     ms_unlock(&stripe->lock);
-    if (found && ended && ms_slow_path(MS_SLOW_PATH_INNER))
-        ms_inner_end_within(ended);
     ms_trace_write_due();
     ms_blocks_look_if_late(found);
     return found;
+}
+
+static MS_NOINLINE bool free_begin_with_pieces(uint64_t key, struct ms_block *block_p)
+{
+    struct ms_block block;
+    bool found = free_begin(MS_SPACE_ADDRESS, key, &block);
+    if (found)
+        ms_inner_end_within(&block);
+    if (found && block_p)
+        *block_p = block;
+    return found;
+}
+
+bool ms_ledger_free_begin(enum ms_space space, uint64_t key, struct ms_block *block_p)
+{
+    return space == MS_SPACE_ADDRESS && ms_slow_path(MS_SLOW_PATH_INNER)
+               ? free_begin_with_pieces(key, block_p)
+               : free_begin(space, key, block_p);
 }
 
 void ms_ledger_reported(void (*tell_func)(uint64_t late_frees))

@@ -475,7 +475,6 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max, uint64_t
     if (result == 0) {
         ms_heaps_copy(snapshot->heaps, snapshot->heap_count);
         copy_all(snapshot, is_told);
-        ms_snapshot_heaps_bound(snapshot);
         ms_phases_copy(snapshot);
         ms_uses_copy(&snapshot->lives);
         snapshot->consistent &=
@@ -487,26 +486,10 @@ int ms_snapshot_take(struct ms_snapshot *snapshot, uint64_t blocks_max, uint64_t
     unlock_all(&locks);
     for (unsigned layer = 0; result == 0 && layer < MS_LAYERS; layer++)
         sort_blocks(&snapshot->blocks[layer]);
+    if (result == 0)
+        ms_snapshot_heaps_bound(snapshot);
     errno = saved_errno;
     return result;
-}
-
-void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p)
-{
-    *now_p = *most_p = 0;
-    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
-        const struct ms_heap_row *heap = &snapshot->heaps[i];
-        if (heap->device != device)
-            continue;
-        uint64_t peak = atomic_load(&heap->peak_reserved_bytes);
-        *now_p += peak ? atomic_load(&heap->reserved_bytes) : heap->live_bytes;
-        *most_p += peak ? peak : heap->live_bytes;
-    }
-    if (!ms_device_is_known(device)) /* the host's memory is nobody's account */
-        return;
-    const struct ms_amount *blocks = &snapshot->devices[device].account.device;
-    *now_p = *now_p < blocks->live_bytes ? *now_p : blocks->live_bytes;
-    *most_p = *most_p < blocks->peak_live_bytes ? *most_p : blocks->peak_live_bytes;
 }
 
 void ms_snapshot_release(struct ms_snapshot *snapshot)

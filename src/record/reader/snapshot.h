@@ -103,10 +103,6 @@ struct ms_snapshot {
     size_t memory_bytes;
 };
 
-/** The bytes that the allocators of a device have of it: now, and at most, which of several may be more than
- * they ever had at once. Those that do not say have what they gave on. */
-void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p);
-
 /** The place in `sites` of the site with this number in the record; UINT32_MAX if it has none. */
 static inline uint32_t ms_snapshot_place(const struct ms_snapshot *snapshot, uint32_t number)
 {

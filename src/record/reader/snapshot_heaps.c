@@ -48,15 +48,39 @@ static uint64_t heaps_bytes_of_device(const struct ms_snapshot *snapshot, int de
     return bytes;
 }
 
+/* Behind the locks: what is looked at are copies, and the list of objects, which only grows. */
 void ms_snapshot_heaps_bound(struct ms_snapshot *snapshot)
 {
+    int device = MS_DEVICE_NONE;
+    uint64_t of_device = 0;
     for (uint32_t i = 0; i < snapshot->heap_count; i++) {
         struct ms_heap_row *heap = &snapshot->heaps[i];
-        uint64_t said = atomic_load(&heap->reserved_bytes), most;
+        uint64_t said = atomic_load(&heap->reserved_bytes);
         if (!said || !ms_device_is_known(heap->device))
             continue;
-        most = heaps_bytes_of_device(snapshot, heap->device);
-        most = most > heap->live_bytes ? most : heap->live_bytes;
+        if (heap->device != device) { /* all sites are gone through */
+            device = heap->device;
+            of_device = heaps_bytes_of_device(snapshot, device);
+        }
+        uint64_t most = of_device > heap->live_bytes ? of_device : heap->live_bytes;
         atomic_store(&heap->reserved_bytes, said < most ? said : most);
     }
+}
+
+void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p)
+{
+    *now_p = *most_p = 0;
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        const struct ms_heap_row *heap = &snapshot->heaps[i];
+        if (heap->device != device)
+            continue;
+        uint64_t peak = atomic_load(&heap->peak_reserved_bytes);
+        *now_p += peak ? atomic_load(&heap->reserved_bytes) : heap->live_bytes;
+        *most_p += peak ? peak : heap->live_bytes;
+    }
+    if (!ms_device_is_known(device)) /* the host's memory is nobody's account */
+        return;
+    const struct ms_amount *blocks = &snapshot->devices[device].account.device;
+    *now_p = *now_p < blocks->live_bytes ? *now_p : blocks->live_bytes;
+    *most_p = *most_p < blocks->peak_live_bytes ? *most_p : blocks->peak_live_bytes;
 }

@@ -10,6 +10,9 @@
 /** No heap of a filled snapshot has more than what is live on its device and was not allocated by a library
  * of the vendor's, nor less than its pieces. */
 void ms_snapshot_heaps_bound(struct ms_snapshot *snapshot);
+/** The bytes that the allocators of a device have of it: now, and at most, which of several may be more than
+ * they ever had at once. Those that do not say have what they gave on. */
+void ms_snapshot_heaps(const struct ms_snapshot *snapshot, int device, uint64_t *now_p, uint64_t *most_p);
 /** True of a block that PyTorch's caching allocator took (libc10_cuda.so, libc10_hip.so). */
 bool ms_snapshot_is_pytorchs(const struct ms_snapshot *snapshot, const struct ms_block *block);
 
