@@ -40,7 +40,7 @@ SCHEDULES = (
      "        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) | bit, memory_order_relaxed);", "arenas"),
     ("pieces-of-others-end", INNER, "key >= begin &&\n            key < end)", "key >= begin)", "arenas"),
     ("pieces-outlive-served", ACCOUNTS, "    return ms_slow_path(MS_SLOW_PATH_INNER) ?", "    return false ?", "arenas"),
-    ("pieces-outlive-vendors", BLOCKS, "    return space == MS_SPACE_ADDRESS && ms_slow_path(MS_SLOW_PATH_INNER) ?", "    return false ?", "arenas"),
+    ("pieces-outlive-vendors", BLOCKS, "    return space == MS_SPACE_ADDRESS && ms_slow_path(MS_SLOW_PATH_INNER)\n", "    return false\n", "arenas"),
     ("heap-no-recheck", INNER, "    ms_lock(&heap_lock);\n    heap = heap_find(name, device, api);\n    if (!heap)\n", "    ms_lock(&heap_lock);\n", "heaps"),
     ("heap-unlocked", INNER, "    ms_lock(&heap_lock);\n    heap = heap_find(name, device, api);", "    ms_lock(&heap_lock);\n    ms_unlock(&heap_lock);\n    heap = heap_find(name, device, api);", "heaps"),
     ("heap-peak-plain", INNER, "    while (bytes > most && !atomic_compare_exchange_weak_explicit(&row->peak_reserved_bytes, &most, bytes,\n"
