@@ -105,7 +105,7 @@ void ms_cli_discard_output(FILE *out);
 
 #define MS_VERB(name, function, usage, text) int function(int argc, char **argv);
 #define MS_FLAG(verb, id, letter, name, argument, text)
-#include "cli/verbs/cmds.def"
+#include "cli/cmds.def"
 #undef MS_VERB
 #undef MS_FLAG
 

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/screens/suppress.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/callers.h"
 #include "report/analyse/fold.h"
 #include "report/read/layer.h"

@@ -12,17 +12,17 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/symbols/cxx.h src/report/symbols/cxx.c src/report/analyse/view.h \
 	src/report/analyse/categories.def src/report/analyse/categories.h src/report/analyse/categories.c src/report/analyse/view.c src/report/analyse/frameworks.def src/report/analyse/owners.h \
 	src/report/analyse/owners.c src/report/analyse/owners_nccl.h src/report/analyse/owners_nccl.c \
-	src/report/analyse/findings.def src/report/analyse/findings.h src/report/analyse/findings.c \
-	src/report/analyse/findings_rules.c src/report/analyse/findings_oom.c \
-	src/report/analyse/findings_contexts.c src/report/analyse/findings_uses.c src/report/analyse/findings_tensors.c \
-	src/report/analyse/findings_piles.c src/report/analyse/tensor_lines.h src/report/analyse/tensor_lines.c \
-	src/report/analyse/findings_left.c src/report/analyse/callers.h src/report/analyse/callers.c \
+	src/report/findings/findings.def src/report/findings/findings.h src/report/findings/findings.c \
+	src/report/findings/findings_rules.c src/report/findings/findings_oom.c \
+	src/report/findings/findings_contexts.c src/report/findings/findings_uses.c src/report/findings/findings_tensors.c \
+	src/report/findings/findings_piles.c src/report/analyse/tensor_lines.h src/report/analyse/tensor_lines.c \
+	src/report/findings/findings_left.c src/report/analyse/callers.h src/report/analyse/callers.c \
 	src/report/analyse/leak_class.h src/report/analyse/leak_class.c \
 	src/report/analyse/contexts_others.h src/report/analyse/contexts_others.c \
 	src/report/analyse/analyse.h src/report/analyse/analyse.c src/report/analyse/consistent.h \
 	src/report/analyse/consistent.c src/report/analyse/consistent_inner.c src/report/analyse/inquiry.h \
 	src/report/analyse/inquiry.c
-CLI_SOURCES = src/cli/cli.h src/cli/verbs/cmds.def src/cli/nearest.h src/cli/nearest.c src/cli/args.c \
+CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c src/cli/args.c \
 	src/cli/output.c src/cli/load.h src/cli/load.c src/cli/reading.c src/cli/screens/multi_report.h \
 	src/cli/screens/multi_report.c src/cli/screens/leaks.h src/cli/screens/leaks.c \
 	src/cli/run/run_summary.h src/cli/run/run_summary.c src/cli/screens/calls.h src/cli/screens/calls.c \
@@ -97,14 +97,14 @@ endif
 endif
 
 # The manual pages and the completion, from cmds.def. The tarball is the same whatever is built.
-EXTRA_DIST += src/cli/verbs/cmds.awk docs/man/variables.man $(cli_pages:=.in) docs/man/memshim-merge-mpi.1
+EXTRA_DIST += src/cli/cmds.awk docs/man/variables.man $(cli_pages:=.in) docs/man/memshim-merge-mpi.1
 cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1 docs/man/memshim-leaks.1 docs/man/memshim-frag.1 docs/man/memshim-phases.1 docs/man/memshim-owners.1 docs/man/memshim-peak.1 docs/man/memshim-findings.1 \
 	docs/man/memshim-recover.1 docs/man/memshim-clean.1 docs/man/memshim-symbolize.1 docs/man/memshim-validate.1 docs/man/memshim-env.1 docs/man/memshim-doctor.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
 cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1 docs/man/memshim-metrics.1 docs/man/memshim-top.1
-cli_rows = $(srcdir)/src/cli/verbs/cmds.def
+cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI
 nodist_man1_MANS += $(cli_pages)
 completiondir = $(datadir)/bash-completion/completions
@@ -112,14 +112,14 @@ nodist_completion_DATA = src/cli/completion/memshim
 endif
 CLEANFILES += $(cli_pages) src/cli/completion/memshim
 
-$(cli_pages): src/cli/verbs/cmds.awk src/cli/verbs/cmds.def docs/man/variables.man
+$(cli_pages): src/cli/cmds.awk src/cli/cmds.def docs/man/variables.man
 SUFFIXES = .1.in .1
 .1.in.1:
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && verb=`basename $@ .1 | sed 's/^memshim-*//'` && \
-	$(AWK) -f $(srcdir)/src/cli/verbs/cmds.awk -v what=man -v verb="$$verb" -v version='$(PACKAGE_VERSION)' \
+	$(AWK) -f $(srcdir)/src/cli/cmds.awk -v what=man -v verb="$$verb" -v version='$(PACKAGE_VERSION)' \
 		-v variables=$(srcdir)/docs/man/variables.man $(cli_rows) $< >$@.tmp && mv $@.tmp $@
-src/cli/completion/memshim: src/cli/verbs/cmds.awk src/cli/verbs/cmds.def
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(AWK) -f $(srcdir)/src/cli/verbs/cmds.awk -v what=completion $(cli_rows) >$@.tmp && \
+src/cli/completion/memshim: src/cli/cmds.awk src/cli/cmds.def
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(AWK) -f $(srcdir)/src/cli/cmds.awk -v what=completion $(cli_rows) >$@.tmp && \
 	mv $@.tmp $@
 
 # The schema as bytes, so that the command needs no file at run time.

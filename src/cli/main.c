@@ -16,7 +16,7 @@ const char ms_cli_prefix[] = "memshim ";
 const struct ms_verb ms_verbs[] = {
 #define MS_VERB(name, function, usage, text) {#name, usage, text, function},
 #define MS_FLAG(verb, id, letter, name, argument, text)
-#include "cli/verbs/cmds.def"
+#include "cli/cmds.def"
 #undef MS_VERB
 #undef MS_FLAG
     {NULL, NULL, NULL, NULL},
@@ -25,7 +25,7 @@ const struct ms_verb ms_verbs[] = {
 const struct ms_flag ms_flags[] = {
 #define MS_VERB(name, function, usage, text)
 #define MS_FLAG(verb, id, letter, name, argument, text) {#verb, id, letter, name, argument, text},
-#include "cli/verbs/cmds.def"
+#include "cli/cmds.def"
 #undef MS_VERB
 #undef MS_FLAG
     {NULL, 0, NULL, NULL, NULL, NULL},

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "html/job.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/leak_class.h"
 #include "report/read/layer.h"
 #include "report/text/text.h"

@@ -4,12 +4,12 @@ load "$TEST_HELPERS/common.bash"
 load helpers
 
 verbs() {
-    sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/verbs/cmds.def"
+    sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/cmds.def"
 }
 
 # flags VERB: its long options, one a line.
 flags() {
-    sed -n "s/^MS_FLAG($1, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/verbs/cmds.def"
+    sed -n "s/^MS_FLAG($1, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/cmds.def"
 }
 
 @test "every verb that takes a file or a program has a page that has each of its options, filled in" {

@@ -26,11 +26,11 @@ load helpers
 }
 
 @test "every verb in the table has help that names each of its options, and refuses an unknown one" {
-    for verb in $(sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/verbs/cmds.def"); do
+    for verb in $(sed -n 's/^MS_VERB(\([a-z]*\),.*/\1/p' "$top_srcdir/src/cli/cmds.def"); do
         try "$verb" --help
         [ "$status" -eq 0 ]
         [ -z "$err" ]
-        for flag in $(sed -n "s/^MS_FLAG($verb, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/verbs/cmds.def"); do
+        for flag in $(sed -n "s/^MS_FLAG($verb, '.', \"[^\"]*\", \"\([^\"]*\)\".*/\1/p" "$top_srcdir/src/cli/cmds.def"); do
             case $out in *"--$flag"*) ;; *) return 1 ;; esac
         done
         try "$verb" --no-such-option

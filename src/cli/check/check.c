@@ -8,7 +8,7 @@
 
 #include "base/size.h"
 #include "cli/cli.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/leak_class.h"
 #include "report/text/text.h"

@@ -10,7 +10,7 @@
 #include "cli/array.h"
 #include "report/analyse/contexts_others.h"
 #include "report/read/layer.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/leak_class.h"
 

@@ -9,7 +9,7 @@
 
 #include "cli/array.h"
 #include "export/names.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/leak_class.h"
 #include "report/text/text.h"

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "cli/load.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/leak_class.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"

@@ -1,12 +1,12 @@
 /* cmd_findings.c - memshim findings: what is wrong, by how much, and what to do about it.
  *
- * Floor 5. The findings themselves are the report's (report/analyse/findings.h). */
+ * Floor 5. The findings themselves are the report's (report/findings/findings.h). */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/screens/multi_report.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
 #include "report/read/layer.h"

@@ -4,7 +4,8 @@
  * last used and ended, by one sequence of numbers over all blocks that come, uses and blocks that go. A use
  * is told by an address, which leads to the life over a map of pages, in a few loads and without a lock; it
  * is said by whoever sees the call (hooks/follow/uses.c). What lives are good for is found out when the
- * report is written (report/analyse/replay.h). docs/user/findings.md says what can be seen and what not. */
+ * report is written (report/findings/uses_replay.h). docs/user/findings.md says what can be seen and what
+ * not. */
 #ifndef MS_RECORD_LIVE_USES_H
 #define MS_RECORD_LIVE_USES_H
 

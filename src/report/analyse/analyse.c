@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "report/analyse/callers.h"
 #include "report/analyse/contexts_others.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/leak_class.h"
 #include "report/analyse/owners.h"
 #include "report/analyse/view.h"

@@ -11,7 +11,7 @@
 enum {
 #define MS_FINDING(rule, by, severity, confidence)
 #define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };

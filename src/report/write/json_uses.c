@@ -2,7 +2,7 @@
  *
  * Floor 4. Runs in the process too. */
 #include "report/write/json.h"
-#include "report/analyse/replay.h"
+#include "report/findings/uses_replay.h"
 
 static struct ms_replay replay; /* one report at a time */
 

@@ -1,8 +1,8 @@
-/* replay.c - see replay.h. */
+/* uses_replay.c - see uses_replay.h. */
 #include <string.h>
 #include <sys/mman.h>
 
-#include "report/analyse/replay.h"
+#include "report/findings/uses_replay.h"
 
 /* A life begins or ends. */
 struct event {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/fold.h"
 #include "report/analyse/tensor_lines.h"
 #include "report/read/layer.h"
@@ -18,7 +18,7 @@
 enum {
 #define MS_FINDING(rule, by, severity, confidence)
 #define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };

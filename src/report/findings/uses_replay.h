@@ -1,12 +1,12 @@
-/* replay.h - by how much the peak would fall if memory came later or went earlier: MEMSHIM_USES.
+/* uses_replay.h - by how much the peak would fall if memory came later or went earlier: MEMSHIM_USES.
  *
  * Floor 4. Runs in the process too, when the report is written: no malloc, one private mapping. Lives
  * (record/live/uses.h) are intervals of one sequence of numbers. All of them are gone through in order, once
  * as they were, and once for each site that held idle memory at the peak, as if its lives had begun with
  * their first use, or ended with their last, or had not been: what then is the peak is counted anew, and
  * never told from sums. */
-#ifndef MS_REPORT_ANALYSE_REPLAY_H
-#define MS_REPORT_ANALYSE_REPLAY_H
+#ifndef MS_REPORT_FINDINGS_USES_REPLAY_H
+#define MS_REPORT_FINDINGS_USES_REPLAY_H
 
 #include "record/reader/snapshot.h"
 

@@ -1,20 +1,20 @@
 /* findings_uses.c - the rules of MEMSHIM_USES: never_used, freed_late, allocated_early, pinned_beyond_use;
  * see findings.h.
  *
- * Floor 4, command line only. What the peak would be was counted by the process (replay.c); here it is said,
- * where it is enough, with the line. */
+ * Floor 4, command line only. What the peak would be was counted by the process (uses_replay.c); here it is
+ * said, where it is enough, with the line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/text/text.h"
 
 enum {
 #define MS_FINDING(rule, by, severity, confidence)
 #define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/read/sites.h"
 #include "report/text/text.h"
 

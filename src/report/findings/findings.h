@@ -4,8 +4,8 @@
  * Floor 4, command line only. What the record alone proves is in findings[] already, written by the process;
  * the command adds what takes names of functions and owners, says of each whose line it is, and ranks
  * them. */
-#ifndef MS_REPORT_ANALYSE_FINDINGS_H
-#define MS_REPORT_ANALYSE_FINDINGS_H
+#ifndef MS_REPORT_FINDINGS_FINDINGS_H
+#define MS_REPORT_FINDINGS_FINDINGS_H
 
 #include "report/read/read.h"
 

@@ -1,7 +1,7 @@
 /* findings.c - the findings of a report, gathered and ranked; see findings.h.
  *
  * Floor 4, command line only. */
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ static const struct rule {
 } rules[] = {
 #define MS_FINDING(rule, by, severity, confidence) {#rule, by, #severity, #confidence},
 #define MS_FINDING_NUMBER(name, value, text, rule)
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/read/sites.h"
 #include "report/text/text.h"
 
 enum {
 #define MS_FINDING(rule, by, severity, confidence)
 #define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };

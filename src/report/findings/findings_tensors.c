@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/analyse/findings.h"
+#include "report/findings/findings.h"
 #include "report/analyse/tensor_lines.h"
 #include "report/read/layer.h"
 #include "report/read/sites.h"
@@ -15,7 +15,7 @@
 enum {
 #define MS_FINDING(rule, by, severity, confidence)
 #define MS_FINDING_NUMBER(name, value, text, rule) name = (value),
-#include "report/analyse/findings.def"
+#include "report/findings/findings.def"
 #undef MS_FINDING
 #undef MS_FINDING_NUMBER
 };
