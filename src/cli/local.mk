@@ -78,7 +78,7 @@ CLI_LEDGER_SOURCES = src/base/store/store_load.c src/record/reader/recover.h src
 if !HAVE_STATIC_JANSSON
 CLI_LEDGER_SOURCES += $(REPORT_JSON_SOURCES)
 endif
-src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_EXPORT_SOURCES) \
+src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_TRACE_SOURCES) $(CLI_EXPORT_SOURCES) \
 	$(CLI_HTML_SOURCES) $(CLI_LEDGER_SOURCES)
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'

@@ -1,4 +1,4 @@
-/* events.h - a recorded trace (docs/user/trace.md), read back.
+/* events.h - the events of a recorded trace (src/trace), by the rows of a report.
  *
  * Floor 4, command line only. What is read is not trusted. */
 #ifndef MS_EXPORT_EVENTS_H
@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "report/read/read.h"
+#include "trace/reader.h"
 
-enum { MS_EVENT_STREAMS = 1024 }; /* more have no numbers of their own */
+enum { MS_EVENT_STREAMS = MS_TRACE_STREAMS };
 
 struct ms_event {
     int64_t ns;       /* since the record began; never less than the one before */
@@ -18,8 +19,8 @@ struct ms_event {
     uint64_t bytes;   /* as the program asked for it */
     uint32_t stream;  /* less than MS_EVENT_STREAMS */
     bool free;        /* the block went; else it appeared */
-    size_t site;      /* row of sites[], of one that appeared; SIZE_MAX if not known */
-    uint64_t address; /* likewise; 0 if not known */
+    size_t site;      /* row of sites[]; SIZE_MAX if not known */
+    uint64_t address; /* 0 if not known */
 };
 
 struct ms_events {

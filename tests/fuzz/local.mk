@@ -4,7 +4,9 @@ ms_test_programs += tests/fuzz/fuzz_options tests/fuzz/fuzz_token
 tests_fuzz_fuzz_token_SOURCES = tests/fuzz/fuzz_token.c $(ms_fuzz_common)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c $(ms_fuzz_common)
 if BUILD_CLI
-ms_test_programs += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger
+ms_test_programs += tests/fuzz/fuzz_report tests/fuzz/fuzz_ledger tests/fuzz/fuzz_trace
+tests_fuzz_fuzz_trace_SOURCES = tests/fuzz/fuzz_trace.c $(ms_fuzz_common)
+tests_fuzz_fuzz_trace_LDADD = $(ms_command_libs)
 tests_fuzz_fuzz_ledger_SOURCES = tests/fuzz/fuzz_ledger.c $(ms_fuzz_common)
 tests_fuzz_fuzz_ledger_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_fuzz_fuzz_ledger_LDADD = $(ms_command_libs)
