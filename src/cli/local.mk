@@ -61,7 +61,8 @@ CLI_SOURCES += src/cli/job/job.h src/cli/job/job.c src/cli/job/job_take.c src/cl
 	src/cli/run/host.h src/cli/run/host.c src/cli/verbs/cmd_merge.c
 CLI_SOURCES += src/cli/verbs/cmd_snapshot.c
 CLI_SOURCES += src/cli/array.h
-CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c
+CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/torch.h src/cli/tune/torch.c \
+	src/cli/tune/torch_model.h src/cli/tune/torch_blocks.c src/cli/tune/torch_device.c src/cli/tune/torch_settings.c
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
 	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/verbs/cmd_top.c

@@ -270,17 +270,9 @@ def replay_row(tool, options, trace, name, live):
     }
 
 
-def model_rows(options, trace, name):
-    """What a model of PyTorch's allocator says: a program that prints a table, given with --model."""
-    done = subprocess.run([sys.executable, options.model, trace], capture_output=True, text=True, check=True)
-    figures = done.stdout.splitlines()[1].split()[-7:]
-    rows = []
-    for kind, (reserved, ratio, calls) in (("native", figures[1:4]), ("expandable", figures[4:7])):
-        rows.append({"allocator": "model-" + kind, "trace": name, "live_peak_bytes": int(figures[0]) << 20,
-                     "reserved_peak_bytes": int(reserved) << 20, "reserved_over_live": float(ratio), "least_capacity_bytes": None,
-                     "least_capacity_over_live": None, "vendor_calls": int(calls), "vendor_calls_tight": None,
-                     "device_syncs": None, "ns_per_event": None, "cpu_ns_per_event": None})
-    return rows
+def traces_of(options):
+    """Those that are named, or the repository's."""
+    return options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
 
 
 def bench_replay(options):
@@ -293,9 +285,8 @@ def bench_replay(options):
         tools += [renamed(in_streams(tool), tool.name + "-async") for tool in mine[:2]]
     if options.held:
         tools += [renamed(in_held_streams(tool), tool.name + "-held") for tool in mine[:2]]
-    traces = options.arguments or sorted(glob.glob(os.path.join(options.top, "tests/traces/*.trace*")))
     rows = []
-    for path in traces:
+    for path in traces_of(options):
         with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, opened(path) as text:
             plain.writelines(text)
             plain.flush()
@@ -304,8 +295,6 @@ def bench_replay(options):
             except (ValueError, KeyError):
                 sys.exit(f"{path} is not a trace, or frees what it did not allocate")
             rows += [replay_row(tool, options, plain.name, trace_name(path), live) for tool in tools]
-            if options.model:
-                rows += model_rows(options, plain.name, trace_name(path))
     return rows
 
 

@@ -1,5 +1,8 @@
 # tests/tune: `memshim tune`, and what it stands on
 if BUILD_CLI
-ms_test_programs += tests/tune/test_course
+ms_test_programs += tests/tune/test_course tests/tune/test_torch
 tests_tune_test_course_LDADD = $(ms_command_libs)
+check_PROGRAMS += tests/tune/torch_model
+tests_tune_test_torch_LDADD = $(ms_command_libs)
+tests_tune_torch_model_LDADD = $(ms_command_libs)
 endif

@@ -38,7 +38,8 @@ cudaStream_t stream_of(unsigned number)
 
 int start(const char *configuration)
 {
-    setenv("PYTORCH_ALLOC_CONF", configuration, 1); /* read when the allocator is first used */
+    /* Read when the allocator is first used; whoever tries other settings has set it. */
+    setenv("PYTORCH_ALLOC_CONF", configuration, 0);
     if (cudaSetDevice(0) != cudaSuccess) {
         std::fprintf(stderr, "torch: the GPU does not answer\n");
         return -1;
