@@ -69,7 +69,9 @@ CUresult sim_fault_work(enum sim_fn fn)
 }
 
 /** For programs that measure: how often the driver function of this name was called so far, if MEMSIM_COUNT
- * is 1; or "used_bytes" and "peak_bytes" of the first device. -1 for any other name. */
+ * is 1; behind the name, "moves" is how often such a call took of a device's capacity or gave back, and
+ * "bytes" how much. Or "used_bytes" and "peak_bytes" of the first device, of others with its number behind.
+ * -1 for any other name. */
 __attribute__((visibility("default"))) long long memsim_count(const char *name)
 {
     long long bytes = sim_device_count(name);
@@ -77,8 +79,7 @@ __attribute__((visibility("default"))) long long memsim_count(const char *name)
     if (bytes >= 0)
         return bytes;
     sim_fault_read();
-    int fn = sim_rules_find(name, strlen(name));
-    return fn < 0 ? -1 : sim_rules_calls((unsigned)fn);
+    return sim_rules_told(name);
 }
 
 /** Counts a call of a function that is not simulated, and notes it in MEMSIM_LOG. */

@@ -91,8 +91,7 @@ __attribute__((visibility("default"))) long long memsim_count(const char *name)
     if (bytes >= 0)
         return bytes;
     sim_fault_read();
-    int fn = sim_rules_find(name, strlen(name));
-    return fn < 0 ? -1 : sim_rules_calls((unsigned)fn);
+    return sim_rules_told(name);
 }
 
 /* The driver's management library is not told what these devices are used for. */

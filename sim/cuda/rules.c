@@ -28,6 +28,11 @@ struct fault_rule {
 static const struct sim_rules *own;
 static uint64_t *costs;
 static atomic_ullong *calls, all_calls;
+/* How often calls of a function took of a device's capacity or gave back, and how much. */
+static struct {
+    atomic_ullong times, bytes;
+} * moves;
+static _Thread_local unsigned in_call = UINT_MAX; /* the function that this thread called last */
 static struct fault_rule rules[MAX_RULES];
 static unsigned rule_count;
 static bool has_costs;
@@ -148,7 +153,8 @@ void sim_rules_read(const struct sim_rules *of)
     own = of;
     costs = calloc(total(), sizeof *costs);
     calls = calloc(total(), sizeof *calls);
-    if (!costs || !calls)
+    moves = calloc(total(), sizeof *moves);
+    if (!costs || !calls || !moves)
         abort(); /* a simulated library without its rules would test nothing */
     sim_config_read();
     snprintf(allowed, sizeof allowed,
@@ -178,6 +184,7 @@ uint64_t sim_rules_cost(unsigned fn)
 
 int sim_rules_count(unsigned fn)
 {
+    in_call = fn;
     unsigned long long nth = 1 + atomic_fetch_add_explicit(&calls[fn], 1, memory_order_relaxed), of_all = 0;
 
     if (fn < own->count)
@@ -190,9 +197,28 @@ int sim_rules_count(unsigned fn)
     return 0;
 }
 
-long long sim_rules_calls(unsigned fn)
+void sim_rules_moved(size_t bytes)
 {
-    return (long long)atomic_load_explicit(&calls[fn], memory_order_relaxed);
+    if (!sim_config.counts || in_call >= total())
+        return;
+    atomic_fetch_add_explicit(&moves[in_call].times, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&moves[in_call].bytes, bytes, memory_order_relaxed);
+}
+
+long long sim_rules_told(const char *name)
+{
+    size_t length = strcspn(name, " ");
+    int fn = sim_rules_find(name, length);
+
+    if (fn < 0)
+        return -1;
+    if (!name[length])
+        return (long long)atomic_load_explicit(&calls[fn], memory_order_relaxed);
+    if (!strcmp(name + length, " moves"))
+        return (long long)atomic_load_explicit(&moves[fn].times, memory_order_relaxed);
+    if (!strcmp(name + length, " bytes"))
+        return (long long)atomic_load_explicit(&moves[fn].bytes, memory_order_relaxed);
+    return -1;
 }
 
 void sim_rules_note_name(const char *name, unsigned long long nth)

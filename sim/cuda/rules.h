@@ -33,7 +33,10 @@ bool sim_rules_has_faults(void);
 uint64_t sim_rules_cost(unsigned fn);
 /** Counts a call, or a piece of work. Returns the status with which it is to fail, or 0. */
 int sim_rules_count(unsigned fn);
-long long sim_rules_calls(unsigned fn);
+/** The count that memsim_count tells of "NAME", "NAME moves" or "NAME bytes"; -1 for anything else. */
+long long sim_rules_told(const char *name);
+/** The call that this thread is in took so much of a device's capacity, or gave it back. */
+void sim_rules_moved(size_t bytes);
 int sim_rules_find(const char *name, size_t length);
 /** Notes in MEMSIM_LOG a call of something that is not simulated; `nth` counts them. */
 void sim_rules_note(unsigned fn, unsigned long long nth);

@@ -63,6 +63,11 @@ CLI_SOURCES += src/cli/verbs/cmd_snapshot.c
 CLI_SOURCES += src/cli/array.h
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/torch.h src/cli/tune/torch.c \
 	src/cli/tune/torch_model.h src/cli/tune/torch_blocks.c src/cli/tune/torch_device.c src/cli/tune/torch_settings.c
+CLI_SOURCES += src/cli/tune/replay_form.h \
+	src/cli/tune/costs.def src/cli/tune/replay_run.h src/cli/tune/replay_run.c src/cli/tune/steps.h \
+	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \
+	src/cli/tune/kept.c src/cli/tune/trial.h src/cli/tune/trial.c src/cli/tune/search.h src/cli/tune/search.c \
+	src/cli/tune/tune.h src/cli/tune/tune_text.c src/cli/tune/tune_program.c src/cli/tune/cmd_tune.c
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
 	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/verbs/cmd_top.c
@@ -88,6 +93,10 @@ src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(MS_COVERAGE) $(JANSSON_CFLAGS) $(
 ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(NCURSES_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
+# What memshim tune runs: it is of use with the simulated GPU alone, and lies beside it.
+sim_PROGRAMS += memshim-replayer
+memshim_replayer_SOURCES = src/cli/tune/replayer.c src/cli/tune/replay_form.h
+memshim_replayer_LDADD = -ldl
 # A program of its own: only this one needs an MPI library.
 if BUILD_MPI
 bin_PROGRAMS += memshim-merge-mpi
@@ -105,6 +114,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
+cli_pages += docs/man/memshim-tune.1
 cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1 docs/man/memshim-metrics.1 docs/man/memshim-top.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI

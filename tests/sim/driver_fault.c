@@ -150,6 +150,12 @@ static int counting(void)
         return 1;
     if (memsim_count("used_bytes") != 0 || memsim_count("peak_bytes") != 4 << 20)
         return 2;
+    if (memsim_count("cuMemAlloc_v2 moves") != 1 || memsim_count("cuMemAlloc_v2 bytes") != 4 << 20 ||
+        memsim_count("cuMemFree_v2 bytes") != 4 << 20 || memsim_count("cuInit moves") != 0)
+        return 4;
+    if (memsim_count("peak_bytes 0") != 4 << 20 || memsim_count("peak_bytes 1") != 0 ||
+        memsim_count("peak_bytes 99") != -1 || memsim_count("cuInit else") != -1)
+        return 5;
     return memsim_count("cuNothing") == -1 ? 0 : 3;
 }
 

@@ -1,8 +1,12 @@
 # tests/tune: `memshim tune`, and what it stands on
 if BUILD_CLI
-ms_test_programs += tests/tune/test_course tests/tune/test_torch
+ms_test_programs += tests/tune/test_course tests/tune/test_torch tests/tune/test_policy tests/tune/test_replay
 tests_tune_test_course_LDADD = $(ms_command_libs)
 check_PROGRAMS += tests/tune/torch_model
 tests_tune_test_torch_LDADD = $(ms_command_libs)
 tests_tune_torch_model_LDADD = $(ms_command_libs)
+tests_tune_test_policy_LDADD = $(ms_command_libs)
+tests_tune_test_replay_LDADD = $(ms_command_libs)
+dist_check_SCRIPTS += tests/tune/tune.py
+EXTRA_DIST += tests/tune/told.py
 endif

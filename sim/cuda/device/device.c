@@ -17,12 +17,15 @@ struct sim_device *sim_device(CUdevice ordinal)
 
 long long sim_device_count(const char *name)
 {
-    bool peak = !strcmp(name, "peak_bytes");
+    size_t length = strcspn(name, " ");
+    bool peak = !strncmp(name, "peak_bytes", length);
+    unsigned long ordinal = name[length] ? strtoul(name + length, NULL, 10) : 0;
 
-    if (!peak && strcmp(name, "used_bytes") != 0)
+    if (length != strlen("used_bytes") || (!peak && strncmp(name, "used_bytes", length) != 0) ||
+        ordinal >= SIM_MAX_DEVICES)
         return -1;
     sim_memory_read_lock();
-    size_t bytes = peak ? sim_devices[0].peak_bytes : sim_devices[0].used_bytes;
+    size_t bytes = peak ? sim_devices[ordinal].peak_bytes : sim_devices[ordinal].used_bytes;
     sim_memory_unlock();
     return (long long)bytes;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/cuda/books.h"
+#include "sim/cuda/rules.h"
 #include "sim/cuda/sim.h"
 #include "sim/cuda/device/usage.h"
 
@@ -68,6 +69,7 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
     device->used_bytes += bytes;
     if (device->peak_bytes < device->used_bytes)
         device->peak_bytes = device->used_bytes;
+    sim_rules_moved(bytes);
     tell_used(device);
     return CUDA_SUCCESS;
 }
@@ -75,6 +77,7 @@ CUresult sim_heap_charge(struct sim_device *device, size_t bytes)
 void sim_heap_refund(struct sim_device *device, size_t bytes)
 {
     device->used_bytes -= bytes;
+    sim_rules_moved(bytes);
     tell_used(device);
 }
 

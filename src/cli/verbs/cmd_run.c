@@ -3,6 +3,7 @@
  * Floor 5. The program's own status is the command's, unless memshim fails before it runs or a condition was
  * asked for. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct run_options {
     bool sim, force, quiet, fail_on_leak, see_through;
     struct ms_leak_gate leaks;
     long error_code;
-    const char *mode, *output, *trace, *baseline, *merged;
+    const char *mode, *output, *trace, *config, *baseline, *merged;
     struct ms_check_rules rules;
     struct ms_host node;
 };
@@ -113,6 +114,18 @@ static int take_file(const char *option, const char *value, const char **file_p)
     return -1;
 }
 
+/* The program may change its directory before its processes read the file. */
+static int take_config(struct run_options *options, const char *value)
+{
+    static char path[PATH_MAX];
+
+    options->config = realpath(value, path);
+    if (options->config)
+        return 0;
+    ms_cli_error("--config '%s' cannot be read: %s", value, strerror(errno));
+    return -1;
+}
+
 static int run_take(void *arg, int id, const char *value)
 {
     struct run_options *options = arg;
@@ -137,6 +150,8 @@ static int run_take(void *arg, int id, const char *value)
         return take_file("--output", value, &options->output);
     case 't':
         return take_file("--trace", value, &options->trace);
+    case 'C':
+        return take_config(options, value);
     case 'm':
         return take_mode(options, value);
     case 'l':
@@ -171,7 +186,8 @@ static int set_variables(const struct run_options *options, struct patterns *pat
 {
     char **pattern_p = &patterns->report;
 
-    if ((options->mode && setenv("MEMSHIM_MODE", options->mode, 1) < 0) ||
+    if ((options->config && setenv("MEMSHIM_CONFIG", options->config, 1) < 0) ||
+        (options->mode && setenv("MEMSHIM_MODE", options->mode, 1) < 0) ||
         (options->output && setenv("MEMSHIM_REPORT", options->output, 1) < 0) ||
         (options->trace && setenv("MEMSHIM_TRACE", options->trace, 1) < 0))
         return MS_EXIT_FAILED;

@@ -1,0 +1,180 @@
+"""memshim tune: what it tells comes true, is the same each time, goes on where it was, and is written and taken. Prints TAP."""
+
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests/tune"))
+import told  # noqa: E402  pylint: disable=wrong-import-position
+
+TMP, BIN, TOP = os.environ["TEST_TMP"], os.environ["TEST_BIN"], os.environ["top_srcdir"]
+MIB = 1 << 20
+FACTS = []
+
+
+def fact(holds, name):
+    """One line of TAP, at once."""
+    FACTS.append(bool(holds))
+    print(f"{'ok' if holds else 'not ok'} {len(FACTS)} - {name}", flush=True)
+
+
+def run(*arguments, **more):
+    """The command, as it was typed."""
+    return subprocess.run([BIN, *arguments], capture_output=True, text=True, check=False, env=told.environment(**more), timeout=300)
+
+
+def write_trace(name, events):
+    """Pairs of an id and a size; no size is a free."""
+    path, sizes = os.path.join(TMP, name), {}
+    with open(path, "w", encoding="ascii") as file:
+        for number, (block, size) in enumerate(events):
+            sizes[block] = size or sizes[block]
+            file.write(f"{number} {'a' if size else 'f'} {block} {sizes[block]} 0\n")
+    return path
+
+
+def kept(name):
+    """A kept trace."""
+    return next(path for path in told.traces_in(TMP, []) if name in path)
+
+
+def look_at_truth():
+    """A part of told.py: a kept trace, a made-up one, and a program."""
+    made = next(path for path in told.traces_in(TMP, [77]) if "decoding-77" in path)
+    for part in (told.try_trace(kept("convnet")), told.try_trace(made), told.try_trace(kept("convnet"), "--goal", "memory"),
+                 told.try_program(["shapes", "decode"])):
+        fact(told.is_right(part) and part["line"] != "(the defaults)",
+             f"{part['name']}: {part['line']} was told {part['told']}, seen {part['seen']}, defaults {part['defaults']}")
+
+
+def look_at_table():
+    """The rows, and that nothing in them depends on the machine's speed."""
+    path = kept("dataframe")
+    first, again = told.tune(path), told.tune(path)
+    fact(first == again, "the same trace has the same answer")
+    best, defaults = next(part for part in first["rows"] if part["chosen"]), first["rows"][0]
+    fact(not defaults["settings"] and not defaults["chosen"] and " ".join("=".join(pair) for pair in best["settings"].items()) == first["line"],
+         "the defaults are a row, and the line is the chosen one's settings")
+    fact(best["reserved_bytes"] <= defaults["reserved_bytes"] and best["steps"]["lost_ns"] <= defaults["steps"]["lost_ns"],
+         "neither memory nor time is worse than with the defaults")
+    for goal, key in (("memory", lambda part: part["reserved_bytes"]), ("time", lambda part: part["steps"]["lost_ns"])):
+        answer = told.tune("--goal", goal, path)
+        chosen = next(part for part in answer["rows"] if part["chosen"])
+        fact(all(key(chosen) <= 1.002 * key(part) for part in answer["rows"] + first["rows"]), f"--goal {goal}: nothing that is shown is better")
+    live = first["traces"][0]["live_peak_bytes"]
+    fact(all(live <= part["least_device_bytes"] <= part["reserved_bytes"] * 1.07 and part["least_device_bytes"] % (2 * MIB) == 0
+             for part in first["rows"] if "least_device_bytes" in part), "least devices are between what is live and what is reserved")
+    least = defaults["least_device_bytes"]
+    fits = [told.tune("--device", str(bytes_), path)["rows"][0]["fits"] for bytes_ in (least, least - 2 * MIB)]
+    fact(fits == [True, False], "the defaults fit on the least device, and not on one a granule smaller")
+
+
+def look_at_defaults():
+    """Where nothing helps; where nothing fits; a step that repeats."""
+    flat = write_trace("flat.trace", [(1, 8 * MIB)])
+    done = run("tune", flat)
+    fact(done.returncode == 0 and "there is nothing to set" in done.stdout, "where the defaults are best, that is the answer")
+    fact(told.tune(flat)["line"] == "", "and the line is empty")
+    done = run("tune", "--device", "6M", flat)
+    fact(done.returncode == 1 and "does not fit" in done.stdout and "with none of" in done.stdout, "a device on which nothing fits: status 1")
+    step = [(block, size) for block, size in enumerate((3 * MIB, 5 * MIB, 700, 9 * MIB, MIB), 100)]
+    events = [(block, 1000 * block) for block in range(1, 50)]
+    for _ in range(30):
+        events += step + [(block, 0) for block, _ in step]
+    answer = told.tune(write_trace("steps.trace", events))["traces"][0]
+    fact(answer["step_events"] == 10 and answer["steps"] >= 28 and 40 <= answer["warm_up_events"] <= 69, f"steps are found: {answer}")
+    both = told.tune(flat, kept("dataframe"))
+    fact(len(both["traces"]) == 2 and both["rows"][0]["reserved_bytes"] == told.tune(kept("dataframe"))["rows"][0]["reserved_bytes"],
+         "of several traces the peak is of the largest")
+
+
+def look_at_files():
+    """--apply, and run --config, which takes it."""
+    out = os.path.join(TMP, "settings")
+    done = run("tune", "--apply", out, kept("convnet"))
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    line = re.search(r"\n {9}(MEMSHIM_.*)\n", done.stdout).group(1)
+    values = dict(re.findall(r"^(\w+) = (\S+)$", text, re.M))
+    fact({"MEMSHIM_" + name: value for name, value in values.items()} == dict(word.split("=") for word in line.split()),
+         "--apply writes what the line says")
+    fact(len(values) == len(re.findall(r"^# .*\n\w+ = ", text, re.M)), "each with a comment")
+    fact(run("tune", "--apply", out, kept("convnet")).returncode == 2 and run("tune", "-f", "--apply", out, kept("convnet")).returncode == 0,
+         "a file that is there is replaced with -f alone")
+    done = run("run", "--config", out, "--sim", "-q", "-o", TMP + "/r.json", "--", told.BUILD + "/tests/programs/shapes", "convnet")
+    with open(TMP + "/r.json", encoding="utf-8") as file:
+        report = json.load(file)
+    fact(done.returncode == 0 and report["devices"][0]["vendor_calls"] <= 5, f"run --config takes it: {done.stderr}")
+    done = run("run", "--config", TMP + "/none", "--sim", "--", "true")
+    fact(done.returncode == 2 and done.stderr.count("\n") == 1 and TMP + "/none" in done.stderr, "and names one that is not there")
+
+
+def look_at_interruption():
+    """What was replayed is kept until it is over."""
+    path, cache = kept("transformer"), os.environ["XDG_CACHE_HOME"] + "/memshim/tune-*"
+    whole = told.tune(path)
+    fact(not glob.glob(cache), "what is over leaves nothing behind")
+    child = subprocess.Popen([BIN, "tune", "--json", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=told.environment())
+    while child.poll() is None and not any(os.path.getsize(file) > 2000 for file in glob.glob(cache)):
+        time.sleep(0.002)
+    child.send_signal(signal.SIGINT)
+    child.wait()
+    fact(child.returncode == -signal.SIGINT and len(glob.glob(cache)) == 1, "what is interrupted leaves a file")
+    with open(glob.glob(cache)[0], "a", encoding="ascii") as file:
+        file.write("0123456789abcdef 1 77")
+    done = run("tune", "--json", path)
+    fact(done.returncode == 0 and "goes on from there" in done.stderr and json.loads(done.stdout) == whole,
+         "the same command goes on from there, with the same answer, past a line that was cut")
+    fact(not glob.glob(cache), "and then it is gone")
+
+
+def look_at_refusals():
+    """One line each."""
+    bad = write_trace("bad.trace", [(1, 10)])
+    with open(bad, "a", encoding="ascii") as file:
+        file.write("1 f 2 10 0\n")
+    empty = os.path.join(TMP, "empty.trace")
+    with open(empty, "w", encoding="ascii") as file:
+        file.write("# memshim 0.9.0, run 0: x, process 1\n")
+    for arguments, words in (((), "TRACE"), (("--goal", "speed", bad), "memory, time or both"), (("--device", "1K", bad), "from 2M"),
+                             (("--device", "x", bad), "--device 'x'"), ((bad,), "line 2"), ((TMP + "/none",), "cannot read"),
+                             ((empty,), "nothing was allocated"), (("--check", bad), "--"), (("--sim", bad), "--"), (("--",), "traces"),
+                             (("--sim", "--", "true"), "allocated no memory")):
+        done = run("tune", *arguments)
+        fact(done.returncode == 2 and done.stderr.count("\n") == 1 and words.lower() in done.stderr.lower() and not done.stdout,
+             f"refused: {' '.join(arguments)}: {done.stderr.strip()}")
+
+
+def look_at_costs():
+    """costs.def has what the file of the card says."""
+    with open(TOP + "/docs/user/hardware/nvidia-h100-80gb-hbm3/costs-followed.json", encoding="utf-8") as file:
+        native = {(each["call"], each["bytes"]): each["native_ns"] for each in json.load(file)["rows"]}
+    with open(TOP + "/src/cli/tune/costs.def", encoding="utf-8") as file:
+        rows = {name: tuple(map(int, values)) for name, *values in re.findall(r"^MS_COST\((\w+), \w+, (\d+), (\d+), (\d+)\)", file.read(), re.M)}
+
+    def of(call):
+        small, page, large = (native[call, size] for size in (4096, 2 * MIB, 1024 * MIB))
+        return small, page - small, large - page
+    fact(rows["cuMemAlloc_v2"] == of("cudaMalloc") and rows["cuMemFree_v2"] == of("cudaFree"), "what cudaMalloc and cudaFree cost is what was measured")
+    miss, hit = of("cudaMallocAsync_miss"), native["cudaMallocAsync_hit", 4096]
+    fact(rows["cuMemAllocAsync"] == (hit, native["cudaMallocAsync_miss", 4096] - hit, native["cudaMallocAsync_miss", 1 << 30] - native["cudaMallocAsync_miss", 4096])
+         and miss, "what a pool's unit costs, too")
+    for name in ("cuMemCreate", "cuMemRelease"):
+        fact(rows[name] == (native[name, 2 * MIB], 0, native[name, 1 << 30] - native[name, 2 * MIB]), f"{name} as well")
+    fact(all(rows[name][0] == native[name, 2 * MIB] for name in ("cuMemMap", "cuMemUnmap", "cuMemSetAccess")), "and what maps")
+
+
+look_at_costs()
+look_at_refusals()
+look_at_table()
+look_at_defaults()
+look_at_files()
+look_at_interruption()
+look_at_truth()
+print(f"1..{len(FACTS)}")
+sys.exit(0 if all(FACTS) else 1)
