@@ -264,7 +264,7 @@ def main():
     for kind in KINDS:
         for seed in range(int(sys.argv[2]), int(sys.argv[-1]) + 1):
             with open(os.path.join(sys.argv[1], f"{kind}-{seed}.trace"), "w", encoding="ascii") as file:
-                file.write("# columns: microseconds op(a|f) id bytes stream\n" + "\n".join(make(kind, seed).lines) + "\n")
+                file.write(f"# memshim 0, run 0: {kind}-{seed}, process 0\n# columns: microseconds op(a|f) id bytes stream\n" + "\n".join(make(kind, seed).lines) + "\n")
 
 
 if __name__ == "__main__":

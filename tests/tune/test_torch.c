@@ -42,7 +42,7 @@ static struct ms_torch_result run(const char *text, uint64_t capacity)
     char error[200];
 
     if (ms_torch_parse(text, &settings, error, sizeof(error)) != 0)
-        bail(error);
+        bail("%s", error);
     if (ms_torch_replay(&course, &settings, capacity, &result) != 0)
         bail("no memory");
     return result;

@@ -32,6 +32,7 @@ def write_trace(name, events):
     """Pairs of an id and a size; no size is a free."""
     path, sizes = os.path.join(TMP, name), {}
     with open(path, "w", encoding="ascii") as file:
+        file.write("# memshim 0.9.0, run 0: made, process 1\n")
         for number, (block, size) in enumerate(events):
             sizes[block] = size or sizes[block]
             file.write(f"{number} {'a' if size else 'f'} {block} {sizes[block]} 0\n")
@@ -142,7 +143,7 @@ def look_at_refusals():
     with open(empty, "w", encoding="ascii") as file:
         file.write("# memshim 0.9.0, run 0: x, process 1\n")
     for arguments, words in (((), "TRACE"), (("--goal", "speed", bad), "memory, time or both"), (("--device", "1K", bad), "from 2M"),
-                             (("--device", "x", bad), "--device 'x'"), ((bad,), "line 2"), ((TMP + "/none",), "cannot read"),
+                             (("--device", "x", bad), "--device 'x'"), ((bad,), "frees what is not there"), ((TMP + "/none",), "cannot read"),
                              ((empty,), "nothing was allocated"), (("--check", bad), "--"), (("--sim", bad), "--"), (("--",), "traces"),
                              (("--sim", "--", "true"), "allocated no memory")):
         done = run("tune", *arguments)

@@ -1,21 +1,18 @@
 /* course.c - see course.h.
  *
- * Floor 5. read_lines() is the one place that knows the trace's form. */
+ * Floor 5. */
 #include "cli/tune/course.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/files.h"
 #include "cli/array.h"
 #include "record/live/ledger.h"
+#include "trace/reader.h"
 
-#define NS_OF_US 1000
+enum { THREADS_MAX = 1024 };
 
 /* The block that an id stands for now: a table with open addressing, at most half full. Ids may be any
  * numbers, and one may come again for another block once the first is freed. */
@@ -30,7 +27,9 @@ struct reading {
     struct ms_course *course;
     struct place *places;
     uint64_t *bytes; /* by block */
-    size_t place_room, place_count, event_room, block_room, line;
+    size_t place_room, place_count, event_room, block_room, number;
+    uint32_t threads[THREADS_MAX]; /* by the number that they have here */
+    uint16_t thread_count;
     uint64_t live;
     char *error;
     size_t error_bytes;
@@ -38,7 +37,7 @@ struct reading {
 
 static int fail(const struct reading *reading, const char *what)
 {
-    snprintf(reading->error, reading->error_bytes, "%s: line %zu %s", reading->path, reading->line, what);
+    snprintf(reading->error, reading->error_bytes, "%s: event %zu %s", reading->path, reading->number, what);
     return -1;
 }
 
@@ -122,8 +121,6 @@ static int take_event(struct reading *reading, uint64_t id, struct ms_course_eve
     struct ms_course *course = reading->course;
     struct ms_course_event *events;
 
-    if (course->count && course->events[course->count - 1].ns > event->ns)
-        return fail(reading, "is earlier than the one before it");
     event->device = course->streams[event->stream].device;
     if (take_block(reading, id, event) < 0)
         return -1;
@@ -136,7 +133,7 @@ static int take_event(struct reading *reading, uint64_t id, struct ms_course_eve
 }
 
 /* The row of a device, which is made where there is none. */
-static int device_row(struct reading *reading, const char *api, int index)
+static int device_row(struct reading *reading, const char *api, int64_t index)
 {
     struct ms_course *course = reading->course;
     size_t i;
@@ -144,105 +141,101 @@ static int device_row(struct reading *reading, const char *api, int index)
     for (i = 0; i < course->device_count; i++)
         if (course->devices[i].index == index && !strcmp(course->devices[i].api, api))
             return (int)i;
-    if (i == MS_COURSE_DEVICES)
-        return fail(reading, "names more devices than there can be");
-    course->devices[i].index = index;
-    snprintf(course->devices[i].api, sizeof(course->devices[i].api), "%s", api);
+    if (i == MS_COURSE_DEVICES || index < 0 || index > INT16_MAX)
+        return fail(reading, "is of a device that cannot be");
+    course->devices[i].index = (int)index;
+    snprintf(course->devices[i].api, sizeof(course->devices[i].api), "%.*s",
+             (int)sizeof(course->devices[i].api) - 1, api);
     course->device_count++;
     return (int)i;
 }
 
-/* "# stream N: [api ]device D, handle 0xH[, thread T]": only a stream with a handle orders memory. */
-static int introduce(struct reading *reading, const char *text)
+/* Looks a stream up as it is when an event comes: only one with a handle orders memory. */
+static int take_stream(struct reading *reading, const struct ms_trace_reader *trace, unsigned number)
 {
-    char api[16] = "cuda";
-    unsigned number, device;
-    uint64_t handle;
+    const struct ms_trace_stream *stream = ms_trace_stream(trace, number);
     int row;
 
-    if (sscanf(text, "# stream %u: device %u, handle 0x%" SCNx64, &number, &device, &handle) != 3 &&
-        sscanf(text, "# stream %u: %15s device %u, handle 0x%" SCNx64, &number, api, &device, &handle) != 4)
+    if (!stream->is_known)
         return 0;
-    if (number >= MS_COURSE_STREAMS || device > INT16_MAX)
-        return fail(reading, "names a stream or a device that cannot be");
-    row = device_row(reading, api, (int)device);
+    row = device_row(reading, stream->api, stream->device);
     if (row < 0)
         return -1;
     reading->course->streams[number] =
-        (struct ms_course_stream){.device = (uint8_t)row, .ordered = handle != 0};
+        (struct ms_course_stream){.device = (uint8_t)row, .ordered = stream->handle != 0};
     return 0;
 }
 
-static int read_event(struct reading *reading, const char *text)
+/* Numbers of the kernel's become small ones, in the order in which they come; beyond the last one all are
+ * that. */
+static uint16_t thread_row(struct reading *reading, uint32_t thread)
 {
-    struct ms_course_event event = {.site = MS_COURSE_NO_SITE};
-    uint64_t us, id, bytes;
-    unsigned stream, site;
-    char op;
-    int end = 0;
-    bool frees;
+    uint16_t i;
 
-    if (sscanf(text, "%" SCNu64 " %c %" SCNu64 " %" SCNu64 " %u%n", &us, &op, &id, &bytes, &stream, &end) !=
-            5 ||
-        !strchr("afAF", op) || us > INT64_MAX / NS_OF_US || stream >= MS_COURSE_STREAMS || bytes > INT64_MAX)
-        return fail(reading, "is no line of a trace: microseconds a|f|A|F id bytes stream [site address]");
-    if ((op == 'A' || op == 'F') != reading->course->inner) {
+    for (i = 0; i < reading->thread_count; i++)
+        if (reading->threads[i] == thread)
+            return i;
+    if (i == THREADS_MAX)
+        return THREADS_MAX - 1;
+    reading->threads[reading->thread_count++] = thread;
+    return i;
+}
+
+static int take_traced(struct reading *reading, const struct ms_trace_reader *trace,
+                       const struct ms_trace_event *traced)
+{
+    struct ms_course_event event = {.ns = traced->ns, .site = MS_COURSE_NO_SITE, .stream = traced->stream};
+    bool inner = traced->layer == MS_LAYER_INNER;
+
+    reading->number++;
+    if (inner != reading->course->inner) {
         reading->course->other_count++;
         return 0;
     }
-    frees = op == 'f' || op == 'F';
-    if (sscanf(text + end, " %u 0x", &site) == 1)
-        event.site = site;
-    event.ns = us * NS_OF_US;
-    event.bytes = frees ? 0 : bytes + !bytes;
-    event.stream = (uint16_t)stream;
-    event.kind = reading->course->inner                     ? MS_KIND_INNER
-                 : reading->course->streams[stream].ordered ? MS_KIND_ASYNC
-                                                            : MS_KIND_DEVICE;
-    return take_event(reading, id, &event);
+    if (take_stream(reading, trace, traced->stream) < 0)
+        return -1;
+    if (traced->op == MS_TRACE_ALLOC) {
+        event.bytes = traced->bytes + !traced->bytes;
+        event.site = traced->site == MS_TRACE_NO_SITE ? MS_COURSE_NO_SITE : traced->site;
+    }
+    event.thread = thread_row(reading, traced->thread);
+    event.kind = traced->kind < MS_KIND_COUNT                       ? traced->kind
+                 : inner                                            ? MS_KIND_INNER
+                 : reading->course->streams[traced->stream].ordered ? MS_KIND_ASYNC
+                                                                    : MS_KIND_DEVICE;
+    return take_event(reading, traced->id, &event);
 }
 
-static int read_lines(struct reading *reading, FILE *file)
+static int read_trace(struct reading *reading, struct ms_trace_reader *trace)
 {
-    char *text = NULL;
-    size_t room = 0;
-    ssize_t length;
-    int result = 0;
+    const struct ms_trace_head *head = ms_trace_head(trace);
+    struct ms_trace_event event;
+    int result;
 
-    while (result == 0 && (length = getline(&text, &room, file)) > 0 && text[length - 1] == '\n') {
-        text[length - 1] = '\0';
-        if (++reading->line == 1 && !strncmp(text, "# memshim ", 10))
-            result = (reading->course->title = strdup(text + 2)) ? 0 : fail(reading, "finds no memory");
-        else if (*text == '#')
-            result = introduce(reading, text);
-        else if (*text)
-            result = read_event(reading, text);
+    if (asprintf(&reading->course->title, "%s, process %" PRId64, head->program, head->pid) < 0) {
+        reading->course->title = NULL;
+        return fail(reading, "finds no memory");
     }
-    if (result == 0 && !reading->line)
-        result = fail(reading, "does not begin a trace");
-    free(text);
+    while ((result = ms_trace_next(trace, &event)) == 1)
+        if (take_traced(reading, trace, &event) < 0)
+            return -1;
     return result;
 }
 
 int ms_course_read(const char *path, bool inner, struct ms_course *course, char *error, size_t error_bytes)
 {
-    struct reading reading = {.path = path, .course = course, .error = error, .error_bytes = error_bytes};
-    struct stat st;
-    int fd = ms_file_open_regular(path, &st), result;
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    static struct reading reading;
+    struct ms_trace_reader *trace = ms_trace_open(path, error, error_bytes);
+    int result;
 
     memset(course, 0, sizeof(*course));
+    if (!trace)
+        return -1;
+    reading = (struct reading){.path = path, .course = course, .error = error, .error_bytes = error_bytes};
     course->inner = inner;
     device_row(&reading, "cuda", 0); /* of stream 0, which no line is about */
-    if (!file) {
-        snprintf(error, error_bytes, "cannot read %s: %s", path,
-                 errno == EINVAL ? "no regular file" : strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    result = read_lines(&reading, file);
-    fclose(file);
+    result = read_trace(&reading, trace);
+    ms_trace_close(trace);
     free(reading.places);
     free(reading.bytes);
     if (result < 0)

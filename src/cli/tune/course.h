@@ -47,7 +47,7 @@ struct ms_course {
     size_t other_count;     /* events of the other layer, which were left out */
     uint64_t live_peak;     /* of all devices together, as asked for */
     size_t live_peak_event; /* that reached it */
-    char *title; /* the first line of the trace, without "# "; NULL where it is none of memshim's */
+    char *title;            /* the program and its process */
     struct ms_course_device devices[MS_COURSE_DEVICES];
     size_t device_count;
     struct ms_course_stream streams[MS_COURSE_STREAMS];

@@ -37,7 +37,7 @@ static void print_head(FILE *out, const struct ms_search *search)
     for (size_t i = 0; i < search->trace_count; i++)
         events += search->traces[i].course.count;
     if (search->trace_count == 1)
-        ms_text_put(out, search->traces[0].path);
+        ms_text_put(out, search->traces[0].course.title);
     else
         fprintf(out, "%zu traces", search->trace_count);
     fprintf(out, "\n  %zu events, %s live at most%s; replayed on a simulated device of %s\n", events,
@@ -228,7 +228,7 @@ void ms_tune_write(FILE *out, const struct ms_search *search)
             goal_text(search->goal));
     for (size_t i = 0; i < search->trace_count; i++) {
         fputs("# from ", out);
-        ms_text_put(out, search->traces[i].path);
+        ms_text_put(out, search->traces[i].course.title);
         fputc('\n', out);
     }
     fprintf(out, "# %s reserved, %" PRIu64 " calls of the driver\n", size_text(best->peak).text,
