@@ -25,6 +25,7 @@ enum {
 #define BETTER      0.999 /* what is no better than this share is no better */
 #define A_SETTING   0.001 /* and so much a setting more has to bring */
 #define TIME_SHARE  0.1   /* of the goal that is both */
+#define SPAN_SHARE  0.001 /* of how long the program ran: less is nothing */
 #define WORSE       1000.0
 #define LITTLE_NS   1000.0 /* nobody cares for less */
 
@@ -40,6 +41,8 @@ static int open_trace(struct ms_search *search, const char *path)
         return -1;
     }
     search->trace_count++;
+    if (trace->course.count)
+        search->span_ns += trace->course.events[trace->course.count - 1].ns;
     if (!trace->course.block_count) {
         ms_cli_error("%s: nothing was allocated in it", path);
         return -1;
@@ -78,26 +81,28 @@ static double lost_of(const struct ms_trial *trial, const struct ms_search_row *
 }
 
 /* Less is better; the defaults have about 1. Memory counts for more than time if both are the goal, as long
- * as neither is worse than with the defaults. Where nothing else differs, less to warm up and to set is
- * better. */
+ * as neither is worse than with the defaults; time that is nothing beside how long the program ran is not.
+ * Where nothing else differs, less to warm up and to set is better. */
 static double score_of(const struct ms_trial *trial, enum ms_goal goal, const struct ms_search_row *row,
                        const struct ms_search_row *defaults)
 {
     bool compares = defaults->completed && defaults->peaks;
     double memory = compares ? (double)row->peaks / (double)defaults->peaks : (double)row->peaks,
-           lost = lost_of(trial, row) / (compares ? lost_of(trial, defaults) : 1.0),
+           ns = lost_of(trial, row), default_ns = compares ? lost_of(trial, defaults) : 1.0,
+           little_ns = (double)trial->search->span_ns * SPAN_SHARE,
            few = A_SETTING * ms_policy_count(&row->policy) +
                  A_SETTING * (double)row->sums.ns / (double)(row->sums.ns + defaults->sums.ns + 1);
+    bool matters = ns > little_ns || default_ns > little_ns;
 
     if (!row->completed)
         return INFINITY;
     if (goal == MS_GOAL_MEMORY)
         return memory + few;
     if (goal == MS_GOAL_TIME)
-        return lost + A_SETTING * memory + few;
-    if (compares && (memory > 1 / BETTER || lost > 1 / BETTER))
-        return WORSE * (memory + lost);
-    return ((1 - TIME_SHARE) * memory) + TIME_SHARE * lost + few;
+        return ns / default_ns + A_SETTING * memory + few;
+    if (compares && (memory > 1 / BETTER || (matters && ns > default_ns / BETTER + little_ns)))
+        return WORSE * (memory + ns / default_ns);
+    return (1 - TIME_SHARE) * memory + TIME_SHARE * (matters ? ns / default_ns : 1) + few;
 }
 
 static int by_score(const void *a, const void *b)

@@ -37,6 +37,7 @@ struct ms_search {
     struct ms_search_trace *traces;
     size_t trace_count;
     struct ms_policy_facts facts;
+    uint64_t span_ns;           /* how long the programs ran, together */
     struct ms_search_row *rows; /* those that were replayed whole; the defaults first, then the best first */
     size_t row_count, tried;    /* how many policies were looked at */
 };

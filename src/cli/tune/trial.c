@@ -11,9 +11,10 @@
 #include "cli/cli.h"
 
 enum {
-    SHORT_EVENTS = 60000,  /* a trace up to this is tried whole */
-    PART_EVENTS = 20000,   /* of a longer one this much from its beginning, and about its peak */
-    LEAST_EVENTS = 8000000 /* replayed at most to find least devices of all rows */
+    SHORT_EVENTS = 60000,    /* a trace up to this is tried whole */
+    PART_EVENTS = 20000,     /* of a longer one this much from its beginning, and about its peak */
+    LEAST_STEPS = 12,        /* of a bisection, about */
+    LEAST_EVENTS = 100000000 /* replayed at most to find least devices of all rows */
 };
 #define GRANULE     (UINT64_C(2) << 20)
 #define BASIS       UINT64_C(0xcbf29ce484222325)
@@ -288,7 +289,7 @@ int ms_trial_least(struct ms_trial *trial, struct ms_search_row *rows, size_t co
 
     for (size_t i = 0; i < traces; i++)
         events += search->traces[i].course.count;
-    most = LEAST_EVENTS / 10 / (events + 1);
+    most = LEAST_EVENTS / LEAST_STEPS / (events + 1);
     if (count > 2 && most < count)
         count = most < 2 ? 2 : most;
     if (most < 2 && search->facts.live_peak / FINER_SHARE > grain)
