@@ -68,6 +68,8 @@ CLI_SOURCES += src/cli/tune/replay_form.h \
 	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \
 	src/cli/tune/kept.c src/cli/tune/trial.h src/cli/tune/trial.c src/cli/tune/search.h src/cli/tune/search.c \
 	src/cli/tune/tune.h src/cli/tune/tune_text.c src/cli/tune/tune_program.c src/cli/tune/cmd_tune.c
+CLI_SOURCES += src/cli/fit/law.h src/cli/fit/law.c src/cli/fit/fit.h src/cli/fit/fit_run.c src/cli/fit/fit_try.c \
+	src/cli/fit/fit_text.h src/cli/fit/fit_text.c src/cli/fit/cmd_fit.c
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
 	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/verbs/cmd_top.c
@@ -114,7 +116,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
-cli_pages += docs/man/memshim-tune.1
+cli_pages += docs/man/memshim-tune.1 docs/man/memshim-fit.1
 cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1 docs/man/memshim-metrics.1 docs/man/memshim-top.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI

@@ -2,8 +2,8 @@
  * Programs that allocate as models do, with no kernel and no copy: what they ask for is what tests/traces
  * keeps, so each makes the same calls in every run. They know nothing of memshim.
  *
- * Usage: shapes transformer|convnet|decode|dataframe|pipeline. Prints "calls N" and "peak_live_bytes N", its
- * own account.
+ * Usage: shapes transformer|convnet|decode|dataframe|pipeline [BATCH]. BATCH is of the first two. Prints
+ * "calls N" and "peak_live_bytes N", its own account.
  *
  * transformer  training steps of a small language model, whose sequences differ in length: activations kept
  * for the way back convnet      training steps of an image network: few large maps, workspaces that live for
@@ -105,7 +105,8 @@ static void give_any(void)
 
 /* --- transformer ---------------------------------------------------------------------------------------- */
 
-enum { LAYERS = 8, HIDDEN = 768, HEADS = 12, VOCABULARY = 16000, BATCH = 8 };
+enum { LAYERS = 8, HIDDEN = 768, HEADS = 12, VOCABULARY = 16000 };
+static size_t batch; /* 0: the shape's own */
 
 static void parameters(unsigned copies)
 {
@@ -124,7 +125,7 @@ static void parameters(unsigned copies)
 
 static void layer_forward(size_t tokens, size_t length)
 {
-    size_t scores = (size_t)BATCH * HEADS * length * length * 2;
+    size_t scores = batch * HEADS * length * length * 2;
 
     keep(take(tokens * HIDDEN * 2));
     keep(take(tokens * 4)); /* what the normalization needs on the way back */
@@ -148,7 +149,7 @@ static void layer_backward(size_t tokens, size_t length, size_t down_to)
         give_kept(held_count - 1);
         give(wide);
     }
-    struct block scores = take((size_t)BATCH * HEADS * length * length * 2);
+    struct block scores = take(batch * HEADS * length * length * 2);
     give(gradient);
     give(scores);
 }
@@ -157,9 +158,10 @@ static void transformer(void)
 {
     static const size_t lengths[] = {512, 384, 512, 448, 320, 512};
 
+    batch = batch ? batch : 8;
     parameters(1);
     for (size_t step = 0; step < sizeof lengths / sizeof *lengths; step++) {
-        size_t length = lengths[step], tokens = BATCH * length, marks[LAYERS + 1];
+        size_t length = lengths[step], tokens = batch * length, marks[LAYERS + 1];
 
         for (int layer = 0; layer < LAYERS; layer++) {
             marks[layer] = held_count;
@@ -182,7 +184,7 @@ static void transformer(void)
 static void convnet(void)
 {
     enum { STAGES = 5, BLOCKS = 3, STEPS = 6 };
-    size_t batch = 32;
+    size_t whole = batch ? batch : 32, images = whole;
 
     for (size_t stage = 0; stage < STAGES; stage++)
         for (int i = 0; i < 2 * BLOCKS; i++)
@@ -190,9 +192,9 @@ static void convnet(void)
     size_t weights = held_count;
     for (int step = 0; step < STEPS; step++) {
         if (step == STEPS - 1)
-            batch = 20; /* what is left of the data */
+            images = whole * 5 / 8; /* what is left of the data */
         for (size_t stage = 0; stage < STAGES; stage++) {
-            size_t side = 112u >> stage, map = batch * (64u << stage) * side * side * 4;
+            size_t side = 112u >> stage, map = images * (64u << stage) * side * side * 4;
             for (int i = 0; i < BLOCKS; i++) {
                 struct block workspace = take(map / 2 + random_below(4) * 8 * MIB + MIB);
                 keep(take(map));
@@ -321,7 +323,9 @@ int main(int argc, char **argv)
                   {"dataframe", dataframe},
                   {"pipeline", pipeline}};
 
-    for (size_t i = 0; argc == 2 && i < sizeof shapes / sizeof *shapes; i++) {
+    if (argc == 3)
+        batch = strtoul(argv[2], NULL, 10);
+    for (size_t i = 0; (argc == 2 || batch) && i < sizeof shapes / sizeof *shapes; i++) {
         if (strcmp(argv[1], shapes[i].name) != 0)
             continue;
         check(cudaSetDevice(0), "cudaSetDevice");
@@ -329,6 +333,6 @@ int main(int argc, char **argv)
         printf("calls %lu\npeak_live_bytes %zu\n", calls, peak);
         return 0;
     }
-    fprintf(stderr, "usage: shapes transformer|convnet|decode|dataframe|pipeline\n");
+    fprintf(stderr, "usage: shapes transformer|convnet|decode|dataframe|pipeline [BATCH]\n");
     return 2;
 }

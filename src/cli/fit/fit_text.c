@@ -1,0 +1,252 @@
+/* fit_text.c - what memshim fit prints; see fit_text.h.
+ *
+ * Floor 5. */
+#include "cli/fit/fit_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/load.h"
+#include "report/text/text.h"
+
+enum { NAME_MOST = 44, CELL = 26 };
+
+static struct ms_text_number size_text(uint64_t bytes)
+{
+    return ms_text_size((json_int_t)bytes);
+}
+
+static const struct ms_fit_run *shown(const struct ms_fit_table *table)
+{
+    return &table->runs[table->run_count - 1];
+}
+
+static uint64_t needed(const struct ms_fit_table *table, const struct ms_fit_row *row)
+{
+    return row->least + ms_fit_beside(shown(table), &row->way);
+}
+
+static uint64_t needed_most(const struct ms_fit_table *table, const struct ms_fit_row *row)
+{
+    return row->least_most + ms_fit_beside(shown(table), &row->way);
+}
+
+static void print_head(FILE *out, const struct ms_fit_table *table)
+{
+    const struct ms_fit_run *run = shown(table);
+    const struct ms_course *course = run->has_tensors ? &run->tensors : &run->blocks;
+
+    ms_text_put(out, course->title ? course->title : run->trace);
+    fprintf(out, "\n  %s%zu events of %s, %s live at most\n", table->is_sized ? "the largest run: " : "",
+            course->count, run->has_tensors ? "tensors" : "blocks", size_text(course->live_peak).text);
+    if (run->beside_blocks)
+        fprintf(out, "  beside them %s in blocks that hold no tensors\n", size_text(run->beside_blocks).text);
+    if (run->has_report)
+        fprintf(out,
+                "  %s taken by contexts, modules and others when most was in use, as the report has it\n",
+                size_text(run->others).text);
+    else
+        fputs("  without what contexts, modules and libraries take: a report in the trace's place has that\n",
+              out);
+}
+
+/* "fits, 3.20 GiB left", "1.40 GiB short". */
+static void cell_text(const struct ms_fit_table *table, const struct ms_fit_row *row, size_t device,
+                      char text[64])
+{
+    uint64_t has = table->devices[device], least = needed(table, row), most = needed_most(table, row);
+
+    if (most <= has)
+        snprintf(text, 64, "fits, %s left", size_text(has - most).text);
+    else if (least <= has)
+        snprintf(text, 64, "by the order of threads");
+    else
+        snprintf(text, 64, "%s short", size_text(least - has).text);
+}
+
+static void print_ways(FILE *out, const struct ms_fit_table *table)
+{
+    fprintf(out, "\n  %-*s  %11s  %12s", NAME_MOST, "", "reserved", "least device");
+    for (size_t i = 0; i < table->device_count; i++)
+        fprintf(out, "  %*s", CELL, size_text(table->devices[i]).text);
+    fputc('\n', out);
+    for (size_t r = 0; r < table->row_count; r++) {
+        const struct ms_fit_row *row = &table->rows[r];
+        char text[64];
+
+        fputs("  ", out);
+        ms_text_column(out, row->way.name, NAME_MOST);
+        fprintf(out, "  %11s  %12s", size_text(row->reserved).text, size_text(needed(table, row)).text);
+        for (size_t i = 0; i < table->device_count; i++) {
+            cell_text(table, row, i, text);
+            fprintf(out, "  %*s", CELL, text);
+        }
+        fputc('\n', out);
+    }
+    if (!table->reordered)
+        return;
+    for (size_t r = 0; r < table->row_count; r++)
+        if (table->rows[r].least_most > table->rows[r].least)
+            fprintf(out, "  In another order of its threads %s needs up to %s.\n", table->rows[r].way.name,
+                    size_text(needed_most(table, &table->rows[r])).text);
+}
+
+static void print_sizes(FILE *out, const struct ms_fit_table *table)
+{
+    fputs("\nThe largest size that fits\n", out);
+    for (size_t r = 0; r < table->row_count; r++) {
+        const struct ms_fit_row *row = &table->rows[r];
+
+        if (row->way.of_tensors != shown(table)->has_tensors)
+            continue;
+        fputs("  ", out);
+        ms_text_column(out, row->way.name, NAME_MOST);
+        for (size_t i = 0; i < table->device_count; i++) {
+            if (row->largest[i] > 0)
+                fprintf(out, "  %12s: %-8.0f", size_text(table->devices[i]).text, row->largest[i]);
+            else
+                fprintf(out, "  %12s: none    ", size_text(table->devices[i]).text);
+        }
+        fputc('\n', out);
+    }
+    if (table->held_out > 0)
+        fprintf(out, "  Size %.0f told from the other runs is wrong by %+.2f %% of what it reserves.\n",
+                table->held_out, table->told_off);
+    else
+        fputs("  A third run (--sized N=FILE) would say how wrong this is.\n", out);
+}
+
+/* The row of the report that counts a site of the trace; NULL where nobody knows. */
+static const json_t *site_row(const struct ms_fit_run *run, uint32_t number)
+{
+    const json_t *site;
+    size_t i;
+
+    json_array_foreach (run->report.sites, i, site) {
+        const json_t *row = json_object_get(site, "row");
+        json_int_t has = json_is_integer(row) ? json_integer_value(row) : ms_report_int(site, "id");
+
+        if (has == (json_int_t)number)
+            return site;
+    }
+    return NULL;
+}
+
+static void print_share(FILE *out, const struct ms_fit_table *table, const struct ms_law_share *share)
+{
+    const struct ms_report *report = &shown(table)->report;
+    const json_t *site = site_row(shown(table), share->site);
+
+    fprintf(out, "  %11s  ", size_text(share->bytes).text);
+    if (table->is_sized && share->is_followed)
+        fprintf(out, "%11s  %11s  %11s  ", size_text(share->constant).text, size_text(share->linear).text,
+                size_text(share->quadratic).text);
+    else if (table->is_sized)
+        fputs("follows no law: not as many in each  ", out);
+    if (site) {
+        ms_text_put(out, ms_cli_site_api(site));
+        ms_text_put_own(out, report, ms_report_int(site, "stack"));
+    } else {
+        fprintf(out, "site %u of the trace", share->site);
+    }
+    fputc('\n', out);
+}
+
+static void print_peak(FILE *out, const struct ms_fit_table *table)
+{
+    uint64_t rest = 0;
+    long i = 0;
+
+    fputs("\nLive at the peak, by line\n", out);
+    if (table->is_sized)
+        fprintf(out, "  %11s  %11s  %11s  %11s\n", "", "constant", "linear", "quadratic");
+    for (; i < table->share_count && i < table->top && table->shares[i].bytes; i++)
+        print_share(out, table, &table->shares[i]);
+    for (; i < table->share_count; i++)
+        rest += table->shares[i].bytes;
+    if (rest)
+        fprintf(out, "  %11s  at the other lines\n", size_text(rest).text);
+}
+
+/* The way that needs least, where that is not the first, which is how the program runs now. */
+static void print_next(FILE *out, const struct ms_fit_table *table)
+{
+    size_t best = 0;
+
+    for (size_t r = 1; r < table->row_count; r++)
+        if (needed(table, &table->rows[r]) < needed(table, &table->rows[best]))
+            best = r;
+    if (best)
+        fprintf(out, "\nFirst  %s: %s less than %s\n", table->rows[best].way.name,
+                size_text(needed(table, &table->rows[0]) - needed(table, &table->rows[best])).text,
+                table->rows[0].way.name);
+    else if (table->share_count)
+        fputs("\nFirst  nothing that can be set is better: less has to be live at the peak\n", out);
+}
+
+void ms_fit_print(FILE *out, const struct ms_fit_table *table)
+{
+    print_head(out, table);
+    print_ways(out, table);
+    if (table->is_sized)
+        print_sizes(out, table);
+    print_peak(out, table);
+    print_next(out, table);
+}
+
+/* --- JSON --- */
+
+static json_t *row_json(const struct ms_fit_table *table, const struct ms_fit_row *row)
+{
+    json_t *devices = json_array();
+
+    for (size_t i = 0; i < table->device_count; i++) {
+        json_t *device = json_pack("{s:I, s:b, s:I}", "device_bytes", (json_int_t)table->devices[i], "fits",
+                                   needed_most(table, row) <= table->devices[i], "spare_bytes",
+                                   (json_int_t)table->devices[i] - (json_int_t)needed_most(table, row));
+
+        if (table->is_sized && row->way.of_tensors == shown(table)->has_tensors)
+            json_object_set_new(device, "largest_size", json_real(row->largest[i]));
+        json_array_append_new(devices, device);
+    }
+    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "way", row->way.name, "reserved_bytes",
+                     (json_int_t)row->reserved, "least_device_bytes", (json_int_t)needed(table, row),
+                     "least_device_most_bytes", (json_int_t)needed_most(table, row), "devices", devices);
+}
+
+static json_t *share_json(const struct ms_fit_table *table, const struct ms_law_share *share)
+{
+    const json_t *site = site_row(shown(table), share->site);
+    json_t *row = json_pack("{s:I, s:I}", "site", (json_int_t)share->site, "bytes", (json_int_t)share->bytes);
+
+    if (site)
+        ms_cli_set_stack(row, &shown(table)->report, ms_report_int(site, "stack"));
+    if (table->is_sized)
+        json_object_set_new(row, "follows", json_boolean(share->is_followed));
+    if (table->is_sized && share->is_followed)
+        json_object_update_new(
+            row, json_pack("{s:I, s:I, s:I}", "constant_bytes", (json_int_t)share->constant, "linear_bytes",
+                           (json_int_t)share->linear, "quadratic_bytes", (json_int_t)share->quadratic));
+    return row;
+}
+
+json_t *ms_fit_json(const struct ms_fit_table *table)
+{
+    const struct ms_fit_run *run = shown(table);
+    json_t *ways = json_array(), *lines = json_array(), *root;
+
+    for (size_t r = 0; r < table->row_count; r++)
+        json_array_append_new(ways, row_json(table, &table->rows[r]));
+    for (long i = 0; i < table->share_count && table->shares[i].bytes; i++)
+        json_array_append_new(lines, share_json(table, &table->shares[i]));
+    root = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "trace", run->trace, "layer",
+                     run->has_tensors ? "tensors" : "blocks", "beside_bytes", (json_int_t)run->beside_blocks,
+                     "others_bytes", (json_int_t)run->others, "ways", ways, "peak", lines);
+    if (table->held_out > 0)
+        json_object_update_new(
+            root, json_pack("{s:f, s:f}", "held_out_size", table->held_out, "off_percent", table->told_off));
+    return root;
+}
