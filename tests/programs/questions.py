@@ -17,7 +17,7 @@ MADE = re.compile(r"<!-- made: (.*?) -->\n\n(.*?)\n?<!-- made end -->", re.S)
 CLIENTS = os.path.join(os.path.expanduser("~"), ".cache", "memshim", "clients")
 # What a page must end at: a line of the program that its listings name.
 ENDS = {"what-holds-my-memory": "load_weights", "what-leaks": "open_guest", "why-did-it-run-out": "open_session", "what-is-wasted": "open_guest",
-        "what-changed": "open_session", "which-tensor": "evaluate"}
+        "what-changed": "open_session", "which-tensor": "evaluate", "which-settings": "MEMSHIM_BACKING"}
 PYTORCH = ("which-tensor",)  # pages whose program needs it
 
 
@@ -75,7 +75,8 @@ def check(path):
     place = os.path.join(TMP, name)
     os.makedirs(place)
     os.symlink(MEMSHIM, os.path.join(place, "memshim"))
-    os.symlink(os.path.join(BUILD, "tests", "programs", "service"), os.path.join(place, "service"))
+    for program in ("service", "shapes"):
+        os.symlink(os.path.join(BUILD, "tests", "programs", program), os.path.join(place, program))
     if name in PYTORCH:
         os.symlink(os.path.join(TOP, "tests", "programs", "torch_evaluate.py"), os.path.join(place, "train.py"))
         with open(os.path.join(place, "python3"), "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
@@ -100,7 +101,7 @@ def check(path):
         wrong = []
     fact(not wrong and MADE.search(page), name + ": its listings are what the commands print (QUESTIONS_DOCS=1 writes them)", wrong)
     last = page[page.rfind("**The line**"):]
-    fact(ENDS[name] in last and re.search(r"\b%s (at tests/programs/service\.c|\(train\.py):\d+" % ENDS[name], all_texts), name + ": ends at a line that its listings name", [last])
+    fact(ENDS[name] in last and re.search(r"\b%s( at tests/programs/service\.c:\d+| \(train\.py:\d+|=\w+)" % ENDS[name], all_texts), name + ": ends at a line that its listings name", [last])
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", page)
     with open(os.path.join(TOP, "tests", "html", "browser.py"), encoding="utf-8") as file:
         shots = file.read()

@@ -115,6 +115,17 @@ def look_at_files():
     fact(done.returncode == 2 and done.stderr.count("\n") == 1 and TMP + "/none" in done.stderr, "and names one that is not there")
 
 
+def look_at_recorded():
+    """A program with one thread that queues nothing is what its replay is; a small device, on which settings fit that do not alone."""
+    answer = told.tune("--sim", "--", told.BUILD + "/tests/programs/shapes", "convnet")
+    fact(answer["recorded"]["seen"] == answer["recorded"]["replayed"] and answer["device_bytes"] == 8 << 30,
+         f"the recorded run is what its replay is, on the device that it had: {answer.get('recorded')}")
+    done = run("tune", "--json", "--sim", "--", told.BUILD + "/tests/programs/shapes", "convnet", MEMSHIM_PACK="all")
+    fact("recorded" not in json.loads(done.stdout), "with settings of the user's own the two are not compared")
+    answer = told.tune("--device", "2450M", "--goal", "memory", kept("transformer"))
+    fact(answer["tried"] > 30 and len(answer["line"].split()) > 1 and not answer["rows"][0]["fits"], f"pairs are tried where few fit alone: {answer['line']}")
+
+
 def look_at_interruption():
     """What was replayed is kept until it is over."""
     path, cache = kept("transformer"), os.environ["XDG_CACHE_HOME"] + "/memshim/tune-*"
@@ -175,6 +186,7 @@ look_at_refusals()
 look_at_table()
 look_at_defaults()
 look_at_files()
+look_at_recorded()
 look_at_interruption()
 look_at_truth()
 print(f"1..{len(FACTS)}")

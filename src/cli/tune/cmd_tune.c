@@ -136,9 +136,9 @@ static int print(struct tune_options *options)
     if (!out)
         return MS_EXIT_USAGE;
     if (options->printing.json) {
-        ms_cli_print_json(out, ms_tune_json(search, checks ? &seen : NULL));
+        ms_cli_print_json(out, ms_tune_json(search, &options->program, checks ? &seen : NULL));
     } else {
-        ms_tune_print(out, search);
+        ms_tune_print(out, search, &options->program);
         if (checks)
             ms_tune_print_seen(out, &seen);
     }
@@ -162,7 +162,8 @@ static int tune(struct tune_options *options, char **paths, size_t count)
         return MS_EXIT_USAGE;
     if (ms_search_run(&options->search) < 0)
         return MS_EXIT_FAILED;
-    return print(options);
+    status = ms_tune_compare(&options->program, &options->search);
+    return status ? status : print(options);
 }
 
 int ms_cmd_tune(int argc, char **argv)

@@ -188,6 +188,8 @@ static int take_traced(struct reading *reading, const struct ms_trace_reader *tr
     bool inner = traced->layer == MS_LAYER_INNER;
 
     reading->number++;
+    if (traced->op > MS_TRACE_FREE) /* of no block */
+        return 0;
     if (inner != reading->course->inner) {
         reading->course->other_count++;
         return 0;

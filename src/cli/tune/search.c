@@ -156,8 +156,23 @@ static size_t join_all(struct ms_search_row *rows, size_t count, const struct ms
     return count;
 }
 
-/* The best rows that have so many settings, in turns for the goal, for memory and for time: what is good for
- * one of them may be mended by something else. Leaves the rows judged by the goal. */
+static size_t take_from(const struct ms_search_row *rows, size_t count, unsigned settings, bool completed,
+                        struct ms_policy *best, size_t taken, size_t most)
+{
+    for (size_t i = 1; i < count && taken < most; i++) {
+        bool known = ms_policy_count(&rows[i].policy) != settings || rows[i].completed != completed;
+
+        for (size_t j = 0; j < taken && !known; j++)
+            known = !memcmp(&best[j], &rows[i].policy, sizeof(*best));
+        if (!known)
+            best[taken++] = rows[i].policy;
+    }
+    return taken;
+}
+
+/* The best rows that have so many settings, in turns for memory, for time and for the goal: what is good for
+ * one of them may be mended by something else. Where few fit, others fill up: they may fit with what does.
+ * Leaves the rows judged by the goal. */
 static size_t take_best(const struct ms_search *search, const struct ms_trial *trial,
                         struct ms_search_row *rows, size_t count, unsigned settings, struct ms_policy *best,
                         size_t most)
@@ -166,19 +181,10 @@ static size_t take_best(const struct ms_search *search, const struct ms_trial *t
     size_t taken = 0;
 
     for (size_t g = 0; g < MS_ARRAY_LEN(goals); g++) {
-        size_t room = most * (g + 1) / MS_ARRAY_LEN(goals);
-
         judge(trial, goals[g], rows, count);
-        for (size_t i = 1; i < count && taken < room; i++) {
-            bool known = ms_policy_count(&rows[i].policy) != settings || !rows[i].completed;
-
-            for (size_t j = 0; j < taken && !known; j++)
-                known = !memcmp(&best[j], &rows[i].policy, sizeof(*best));
-            if (!known)
-                best[taken++] = rows[i].policy;
-        }
+        taken = take_from(rows, count, settings, true, best, taken, most * (g + 1) / MS_ARRAY_LEN(goals));
     }
-    return taken;
+    return take_from(rows, count, settings, false, best, taken, most);
 }
 
 /* Alone, in pairs, and in threes where pairs were better. Returns how many rows there are, or -1. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/files.h"
 #include "cli/cli.h"
 #include "cli/run/child.h"
@@ -98,6 +99,28 @@ static int take_trace(void *arg, const char *path)
     return traces[program->trace_count++] ? 0 : -1;
 }
 
+static int take_report(void *arg, const char *path)
+{
+    struct ms_tune_figures *figures = arg;
+    struct ms_report report;
+    char error[4608];
+    json_t *device;
+    size_t i;
+
+    if (ms_report_read(path, &report, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return -1;
+    }
+    json_array_foreach (ms_report_array(report.root, "devices"), i, device) {
+        uint64_t peak = (uint64_t)ms_report_int(device, "peak_held_bytes");
+
+        figures->peak = peak > figures->peak ? peak : figures->peak;
+        figures->calls += (uint64_t)ms_report_int(device, "vendor_calls");
+    }
+    ms_report_close(&report);
+    return 0;
+}
+
 /* The largest of its devices is that which it is replayed on. */
 static int take_device(void *arg, const char *path)
 {
@@ -147,37 +170,15 @@ int ms_tune_record(struct ms_tune_program *program)
     return status;
 }
 
-static int take_report(void *arg, const char *path)
-{
-    struct ms_tune_figures *figures = arg;
-    struct ms_report report;
-    char error[4608];
-    json_t *device;
-    size_t i;
-
-    if (ms_report_read(path, &report, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
-        return -1;
-    }
-    json_array_foreach (ms_report_array(report.root, "devices"), i, device) {
-        uint64_t peak = (uint64_t)ms_report_int(device, "peak_held_bytes");
-
-        figures->peak = peak > figures->peak ? peak : figures->peak;
-        figures->calls += (uint64_t)ms_report_int(device, "vendor_calls");
-    }
-    ms_report_close(&report);
-    return 0;
-}
-
-/* Replays the best row once more, with reports. */
+/* Replays once more under a row's settings, with reports, whose names begin so. */
 static int tell(const struct ms_tune_program *program, const struct ms_search *search,
-                struct ms_tune_figures *told)
+                const struct ms_search_row *row, const char *name, struct ms_tune_figures *told)
 {
     char line[512], *settings = NULL;
     int status = 0;
 
-    ms_policy_write(&ms_search_best(search)->policy, &search->facts, line, sizeof(line));
-    if (asprintf(&settings, "%s MEMSHIM_REPORT=%s/told.%%p", line, program->directory) < 0)
+    ms_policy_write(&row->policy, &search->facts, line, sizeof(line));
+    if (asprintf(&settings, "%s MEMSHIM_REPORT=%s/%s%%p", line, program->directory, name) < 0)
         return MS_EXIT_FAILED;
     for (size_t i = 0; i < search->trace_count && !status; i++) {
         const struct ms_search_trace *trace = &search->traces[i];
@@ -188,9 +189,36 @@ static int tell(const struct ms_tune_program *program, const struct ms_search *s
         status = ms_replay_all(&order, &result, 1, NULL, NULL) < 0 ? MS_EXIT_FAILED : 0;
     }
     free(settings);
-    return status                                                          ? status
-           : each_file(program->directory, "told.", take_report, told) < 0 ? MS_EXIT_FAILED
-                                                                           : 0;
+    return status ? status : each_file(program->directory, name, take_report, told) < 0 ? MS_EXIT_FAILED : 0;
+}
+
+/* True if nothing is set that is tuned. */
+static bool has_defaults(void)
+{
+    static const char *const names[] = {
+#define MS_SETTING(id, name) name,
+#define MS_TRY(...)
+#define MS_EXCLUDES(...)
+#include "cli/tune/policy.def"
+#undef MS_SETTING
+#undef MS_TRY
+#undef MS_EXCLUDES
+        "MEMSHIM_CONFIG"};
+
+    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++)
+        if (getenv(names[i]))
+            return false;
+    return true;
+}
+
+int ms_tune_compare(struct ms_tune_program *program, const struct ms_search *search)
+{
+    if (!program->trace_count || !has_defaults() || !search->rows[0].completed)
+        return 0;
+    program->compares = true;
+    if (each_file(program->directory, "recorded.", take_report, &program->recorded) < 0)
+        return MS_EXIT_FAILED;
+    return tell(program, search, &search->rows[0], "replayed.", &program->replayed);
 }
 
 int ms_tune_check(struct ms_tune_program *program, const struct ms_search *search, const char *config,
@@ -214,7 +242,13 @@ int ms_tune_check(struct ms_tune_program *program, const struct ms_search *searc
     free(report);
     if (!status && each_file(program->directory, "checked.", take_report, &seen->seen) < 0)
         status = MS_EXIT_FAILED;
-    return status ? status : tell(program, search, &seen->told);
+    if (!status)
+        status = tell(program, search, ms_search_best(search), "told.", &seen->told);
+    if (!status && program->compares) {
+        seen->told.peak += program->recorded.peak - program->replayed.peak;
+        seen->told.calls += program->recorded.calls - program->replayed.calls;
+    }
+    return status;
 }
 
 static int remove_file(void *arg, const char *path)

@@ -103,7 +103,28 @@ static void print_steady(FILE *out, const struct ms_search *search, const struct
                 ms_text_duration((json_int_t)(search->rows[0].steady.ns / steps)).text);
 }
 
-void ms_tune_print(FILE *out, const struct ms_search *search)
+static const char *more_or_less(int64_t difference)
+{
+    return difference < 0 ? "less" : "more";
+}
+
+/* A replay queues nothing and has one thread: how much that matters, the recorded run says. */
+static void print_recorded(FILE *out, const struct ms_tune_program *program)
+{
+    int64_t bytes = (int64_t)(program->recorded.peak - program->replayed.peak),
+            calls = (int64_t)(program->recorded.calls - program->replayed.calls);
+
+    if (!program->compares || (bytes == 0 && calls == 0))
+        return;
+    fprintf(out,
+            "As run %s %s reserved and %" PRIu64
+            " calls %s than its own replay: work was queued, the program "
+            "waited, or threads took turns; expect as much of any row\n",
+            size_text((uint64_t)llabs(bytes)).text, more_or_less(bytes), (uint64_t)llabs(calls),
+            more_or_less(calls));
+}
+
+void ms_tune_print(FILE *out, const struct ms_search *search, const struct ms_tune_program *program)
 {
     const struct ms_search_row *best = ms_search_best(search), *defaults = &search->rows[0];
     char text[512];
@@ -115,6 +136,7 @@ void ms_tune_print(FILE *out, const struct ms_search *search)
         return;
     }
     print_steady(out, search, best);
+    print_recorded(out, program);
     row_text(search, best, text);
     if (best == defaults)
         fprintf(out,
@@ -184,7 +206,8 @@ static json_t *figures_json(const struct ms_tune_figures *figures)
                      (json_int_t)figures->calls);
 }
 
-json_t *ms_tune_json(const struct ms_search *search, const struct ms_tune_seen *seen)
+json_t *ms_tune_json(const struct ms_search *search, const struct ms_tune_program *program,
+                     const struct ms_tune_seen *seen)
 {
     const struct ms_search_row *best = ms_search_best(search);
     json_t *rows = json_array(), *object;
@@ -198,6 +221,10 @@ json_t *ms_tune_json(const struct ms_search *search, const struct ms_tune_seen *
         json_pack("{s:s, s:I, s:I, s:o, s:s, s:o, s:s?}", "goal", goal_text(search->goal), "device_bytes",
                   (json_int_t)search->replay_device, "tried", (json_int_t)search->tried, "traces",
                   traces_json(search), "costs", ms_replay_costs_of, "rows", rows, "line", best ? line : NULL);
+    if (program->compares)
+        json_object_set_new(object, "recorded",
+                            json_pack("{s:o, s:o}", "seen", figures_json(&program->recorded), "replayed",
+                                      figures_json(&program->replayed)));
     if (seen)
         json_object_set_new(
             object, "check",
