@@ -59,7 +59,7 @@ CLI_SOURCES += src/cli/job/job.h src/cli/job/job.c src/cli/job/job_take.c src/cl
 	src/cli/job/job_read.c src/cli/job/job_finish.c src/cli/job/job_groups.c src/cli/job/job_write.c \
 	src/cli/job/job_text.c src/cli/job/merge_tree.c src/cli/job/merge.h src/cli/job/merge_files.c \
 	src/cli/run/host.h src/cli/run/host.c src/cli/verbs/cmd_merge.c
-CLI_SOURCES += src/cli/verbs/cmd_snapshot.c
+CLI_SOURCES += src/cli/verbs/cmd_snapshot.c src/cli/verbs/cmd_trace.c
 CLI_SOURCES += src/cli/array.h
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/torch.h src/cli/tune/torch.c \
 	src/cli/tune/torch_model.h src/cli/tune/torch_blocks.c src/cli/tune/torch_device.c src/cli/tune/torch_settings.c
@@ -91,8 +91,8 @@ src_cli_libmscommand_a_SOURCES = $(CLI_SOURCES) $(CLI_READ_SOURCES) $(CLI_TRACE_
 nodist_src_cli_libmscommand_a_SOURCES = src/report/report_schema.c src/html/page_sources.c
 src_cli_libmscommand_a_CPPFLAGS = $(AM_CPPFLAGS) -DMS_LIBDIR='"$(libdir)"'
 src_cli_libmscommand_a_CFLAGS = $(AM_CFLAGS) $(MS_COVERAGE) $(JANSSON_CFLAGS) $(YAJL_CFLAGS) $(NCURSES_CFLAGS) \
-	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS)
-ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(NCURSES_LIBS) $(DEMANGLE_LIBS)
+	$(LIBDW_CFLAGS) $(ZLIB_CFLAGS) $(ZSTD_CFLAGS)
+ms_command_libs = src/cli/libmscommand.a src/libmsreport.a src/libmsfloor.a -lm $(JANSSON_LIBS) $(YAJL_LIBS) $(LIBDW_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NCURSES_LIBS) $(DEMANGLE_LIBS)
 memshim_SOURCES = src/cli/main.c
 memshim_LDADD = $(ms_command_libs)
 # What memshim tune runs: it is of use with the simulated GPU alone, and lies beside it.
@@ -116,7 +116,7 @@ cli_pages = docs/man/memshim.1 docs/man/memshim-run.1 docs/man/memshim-summary.1
 cli_pages += docs/man/memshim-export.1 docs/man/memshim-tree.1 docs/man/memshim-flamegraph.1 docs/man/memshim-timeline.1
 cli_pages += docs/man/memshim-contexts.1 docs/man/memshim-oom.1
 cli_pages += docs/man/memshim-html.1
-cli_pages += docs/man/memshim-tune.1 docs/man/memshim-fit.1
+cli_pages += docs/man/memshim-tune.1 docs/man/memshim-fit.1 docs/man/memshim-trace.1
 cli_pages += docs/man/memshim-check.1 docs/man/memshim-suppress.1 docs/man/memshim-diff.1 docs/man/memshim-merge.1 docs/man/memshim-snapshot.1 docs/man/memshim-metrics.1 docs/man/memshim-top.1
 cli_rows = $(srcdir)/src/cli/cmds.def
 if BUILD_CLI

@@ -82,6 +82,8 @@ static int take_event(struct reader *reader, const struct ms_trace_event *read)
                              .address = read->address};
     bool is_inner = read->layer == MS_LAYER_INNER;
 
+    if (read->op > MS_TRACE_FREE)
+        return 0;
     if (is_inner != ms_report_is_inner(reader->report)) /* sites are of the layer that is shown */
         return is_inner
                    ? 0

@@ -1,12 +1,12 @@
 /* alloc.c - a request on the fast path.
  *
  * Floor 2.5. Takes the thread cache's lock and the shard's together, where both are this thread's own
- * (bias.h), and nothing else while it has them. So what others see under either lock is the state before or
- * after: the pool and the record change at once. All that could fail is looked at first. Nothing of the
- * vendor's is called but, before a request takes the locks, the question which context is current; and none
- * of that for a stream that the program has made. A block that no magazine has, as none has one without a
- * class, is taken of the heap before the locks (fallback.c, which may record an event), and is given in two
- * steps if it has to be. */
+ * (bias.h), and nothing else while it has them but the trace's, where there is one. So what others see under
+ * either lock is the state before or after: the pool and the record change at once. All that could fail is
+ * looked at first. Nothing of the vendor's is called but, before a request takes the locks, the question
+ * which context is current; and none of that for a stream that the program has made. A block that no magazine
+ * has, as none has one without a class, is taken of the heap before the locks (fallback.c, which may record
+ * an event), and is given in two steps if it has to be. */
 #include "fastpath/fastpath.h"
 #include "fastpath/inside.h"
 #include "fastpath/streams.h"
@@ -67,6 +67,8 @@ static MS_INLINE uint32_t record_in(struct ms_shard *shard, uint32_t thread, uin
     shard->free_list = row->next;
     shard->is_active = true;
     ms_totals_in(shard, row, shard->latest_site, site, &arrival);
+    if (ms_trace_wanted())
+        ms_trace_put_alloc(record_id - 1, now_ns);
     return record_id;
 }
 

@@ -1,6 +1,6 @@
 /* free.c - a free on the fast path.
  *
- * Floor 2.5. Under the same two locks as a request (alloc.c), and nothing else while it has them. A block of
+ * Floor 2.5. Under the same locks as a request (alloc.c). A block of
  * a context goes into the batch that waits for the epoch that is open; one that its own stream frees is ready
  * for that stream at once. What the pending list is to be told, or a pool that was destroyed gives back,
  * comes behind the locks. */
@@ -57,11 +57,14 @@ static MS_UNSYNCHRONIZED_INLINE bool record_has(struct ms_shard *shard, const st
 }
 
 /* Counts out the block that record_has has found, as ms_ledger_unserve does. */
-static MS_INLINE void record_out(struct ms_shard *shard, uint32_t record_id, struct ms_block_row *row,
-                                 struct ms_site *site, bool is_ordered, uint64_t now_ns)
+static MS_INLINE void record_out(struct ms_shard *shard, uint32_t thread, uint32_t record_id,
+                                 struct ms_block_row *row, struct ms_site *site, bool is_ordered,
+                                 uint64_t now_ns)
 {
     if (!site)
         __builtin_unreachable();
+    if (ms_trace_wanted())
+        ms_trace_put_free(record_id - 1, thread, now_ns);
     ms_totals_out(shard, record_id, row, site, ms_fast_kind(is_ordered), MS_BLOCK_FREED, now_ns);
 }
 
@@ -94,8 +97,9 @@ batch_for(const struct ms_fast_heap *at, const struct dying *dying, bool is_orde
 
 /* Inside, all of a free: the record has the block, its slot's state is exchanged, and both take it back. The
  * record id is a guess, too: of that row all is looked at. */
-static MS_INLINE bool take_back(const struct ms_fast_heap *at, const struct dying *dying,
-                                struct ms_block_row *row, bool is_ordered, uint64_t now_ns)
+static MS_INLINE bool take_back(const struct ms_thread *me, const struct ms_fast_heap *at,
+                                const struct dying *dying, struct ms_block_row *row, bool is_ordered,
+                                uint64_t now_ns)
 {
     struct ms_tcache *tcache = at->tcache;
     struct ms_slot *slot = dying->slot;
@@ -109,7 +113,7 @@ static MS_INLINE bool take_back(const struct ms_fast_heap *at, const struct dyin
     if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&slot->state_word, &live, freed,
                                                              memory_order_seq_cst, memory_order_relaxed)))
         return false;
-    record_out(at->shard, dying->record_id, row, site, is_ordered, now_ns);
+    record_out(at->shard, me->tid, dying->record_id, row, site, is_ordered, now_ns);
     uint64_t bytes = dying->extent->slot_bytes;
     ms_batch_add(batch, slot, epoch);
     if (dying->class_index >= MS_CLASSES)
@@ -142,7 +146,7 @@ static MS_INLINE bool free_found(struct ms_thread *me, const struct ms_fast_heap
     MS_KEEP(now_ns);
     if (!fast_enter(me))
         return false;
-    bool done = take_back(at, dying, row, is_ordered, now_ns);
+    bool done = take_back(me, at, dying, row, is_ordered, now_ns);
     if (MS_LIKELY(done)) {
         ms_address_cache_drop(dying->set, dying->way);
         if (!is_ordered)

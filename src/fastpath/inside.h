@@ -7,6 +7,7 @@
 
 #include "base/thread/guard.h"
 #include "pool/api/internal.h"
+#include "record/file/trace.h"
 #include "record/live/totals.h"
 
 /** learn.c: nothing is at hand any more, since one of the thread's locks was taken away. */

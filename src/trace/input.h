@@ -6,13 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/file/trace_format.h"
+
+struct ms_trace_packed;
+
 struct ms_trace_input {
     int fd;
-    int error; /* an errno that ended it */
+    int error; /* an errno that ended it; EBADMSG: what is compressed is damaged; ENOTSUP: no libzstd */
     bool is_over;
     unsigned char *bytes; /* [begin, end) of them are to be read yet */
     size_t begin, end, room;
-    uint64_t offset; /* in the file, of the first of them */
+    uint64_t offset;                /* of the first of them, in what the file has, in order */
+    struct ms_trace_packed *packed; /* NULL: the file is not compressed */
+    /* The places of the parts, in order, where the file has them in turns: parts.c */
+    unsigned parts, part;
+    uint64_t part_bytes, parts_begin, part_left;
+    uint64_t places[MS_TRACE_PARTS];
 };
 
 /** 0, or an errno: EINVAL for what is no regular file. */
@@ -29,5 +38,13 @@ static inline void ms_trace_input_skip(struct ms_trace_input *input, size_t coun
     input->begin += count;
     input->offset += count;
 }
+
+/** parts.c: from here on the file has parts of this size in turns, which are read in order; a compressed one
+ * has them in order. False if there is none. */
+bool ms_trace_input_order(struct ms_trace_input *input, uint64_t part_bytes);
+/** Goes to the next part's first byte: false if there is none. */
+bool ms_trace_input_next_part(struct ms_trace_input *input);
+/** Some bytes of the part, as read(): 0 at the end of all. */
+long ms_trace_input_of_parts(struct ms_trace_input *input, unsigned char *bytes, size_t count);
 
 #endif

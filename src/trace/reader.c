@@ -21,7 +21,10 @@ int ms_trace_fail(struct ms_trace_reader *reader, const char *where, const char 
 static int fail_open(struct ms_trace_reader *reader, int error)
 {
     snprintf(reader->error, reader->error_bytes, "cannot read %s: %s", reader->path,
-             error == EINVAL ? "no regular file" : strerror(error));
+             error == EINVAL    ? "no regular file"
+             : error == EBADMSG ? "it is compressed, and damaged"
+             : error == ENOTSUP ? "it is compressed, and this memshim was built without libzstd"
+                                : strerror(error));
     return -1;
 }
 
@@ -31,7 +34,7 @@ static int read_head(struct ms_trace_reader *reader)
 {
     struct ms_trace_head *head = &reader->head;
     const char *text, *process = NULL, *program, *next;
-    char line[1024];
+    char line[sizeof(head->line)];
     size_t count;
 
     if (ms_trace_line(reader, &text, &count))
@@ -45,10 +48,50 @@ static int read_head(struct ms_trace_reader *reader)
         program > process)
         return reader->input.error ? fail_open(reader, reader->input.error)
                                    : ms_trace_fail(reader, "line 1", "does not begin a trace of memshim's");
+    snprintf(head->line, sizeof(head->line), "%s", line);
     sscanf(line, MS_TRACE_FIRST_WORDS " %63[^,:], run %" SCNx64, head->version, &head->run);
     head->pid = strtoll(process + strlen(", process "), NULL, 10);
     snprintf(head->program, sizeof(head->program), "%.*s", (int)(process - program) - 2, program + 2);
     return 0;
+}
+
+void ms_trace_read_summary(struct ms_trace_reader *reader, const char *text, size_t count)
+{
+    while (count && text[count - 1] == ' ')
+        count--;
+    if (count > 2)
+        snprintf(reader->head.summary, sizeof(reader->head.summary), "%.*s", (int)count - 2, text + 2);
+}
+
+/* "# binary 1[, 4 parts of BYTES bytes]" is the second line of records; of lines it is a comment as any. */
+static int read_form(struct ms_trace_reader *reader)
+{
+    static const char words[] = MS_TRACE_BINARY_WORDS;
+    size_t count = ms_trace_input_want(&reader->input, MS_TRACE_RECORD_BYTES);
+    const char *text = (const char *)ms_trace_input_at(&reader->input), *at;
+    unsigned version = 0, parts = 0;
+    unsigned long long part_bytes = 0;
+
+    reader->head.is_compressed = reader->input.packed != NULL;
+    reader->head.is_text = count < sizeof(words) || memcmp(text, words, sizeof(words) - 1) != 0;
+    if (reader->head.is_text)
+        return 0;
+    if (!ms_trace_line(reader, &text, &count))
+        return ms_trace_fail(reader, "line 2", "is not whole");
+    char line[128];
+    snprintf(line, sizeof(line), "%.*s", (int)count, text);
+    at = strchr(line, ',');
+    if (sscanf(line, MS_TRACE_BINARY_WORDS "%u", &version) != 1 || version != MS_TRACE_VERSION)
+        return ms_trace_fail(reader, "", "another version of memshim wrote it, which this one cannot read");
+    if (at && (sscanf(at, ", %u parts of %llu bytes", &parts, &part_bytes) != 2 || parts != MS_TRACE_PARTS ||
+               part_bytes < MS_TRACE_RECORD_BYTES || part_bytes > INT64_MAX / 16))
+        return ms_trace_fail(reader, "line 2", "says of no parts that there can be");
+    if (!ms_trace_line(reader, &text, &count))
+        return ms_trace_fail(reader, "line 3", "is not whole");
+    ms_trace_read_summary(reader, text, count);
+    if (part_bytes)
+        ms_trace_input_order(&reader->input, part_bytes);
+    return ms_trace_binary_open(reader) ? 0 : ms_trace_fail(reader, "", "no memory for what is in it");
 }
 
 struct ms_trace_reader *ms_trace_open(const char *path, char *error, size_t error_bytes)
@@ -65,7 +108,7 @@ struct ms_trace_reader *ms_trace_open(const char *path, char *error, size_t erro
     reader->error_bytes = error_bytes;
     reader->streams[0] = (struct ms_trace_stream){.api = "cuda", .is_known = true};
     code = ms_trace_input_open(&reader->input, path);
-    if ((code ? fail_open(reader, code) : read_head(reader)) < 0) {
+    if ((code ? fail_open(reader, code) : read_head(reader)) < 0 || read_form(reader) < 0) {
         ms_trace_close(reader);
         return NULL;
     }
@@ -77,6 +120,8 @@ void ms_trace_close(struct ms_trace_reader *reader)
     if (!reader)
         return;
     ms_trace_input_close(&reader->input);
+    ms_trace_binary_close(reader->binary);
+    ms_trace_phases_close(reader);
     for (unsigned layer = 0; layer < MS_LAYERS; layer++)
         free(reader->live[layer].places);
     free(reader);
@@ -92,31 +137,50 @@ const struct ms_trace_stream *ms_trace_stream(const struct ms_trace_reader *read
     return &reader->streams[number];
 }
 
-/* A line with a free has no more than its time, number, size and stream. */
-static void complete_free(struct ms_trace_reader *reader, struct ms_trace_event *event)
+uint64_t ms_trace_fallen(const struct ms_trace_reader *reader)
+{
+    return reader->fallen;
+}
+
+/* A free says no more than its number, and in a line its size and stream. False if no such block is live: of
+ * parts that have fallen out there need be none. */
+static bool complete_free(struct ms_trace_reader *reader, struct ms_trace_event *event)
 {
     const struct ms_trace_event *born = ms_trace_live_find(&reader->live[event->layer], event->id);
 
     if (!born)
-        return;
+        return false;
+    event->bytes = born->bytes;
+    event->stream = born->stream;
     event->address = born->address;
     event->site = born->site;
     event->kind = born->kind;
     ms_trace_live_remove(&reader->live[event->layer], event->id);
+    return true;
+}
+
+/* 1 if it is one to tell of, 0 if not, -1 after an error. */
+static int take_in(struct ms_trace_reader *reader, struct ms_trace_event *event)
+{
+    if (event->op == MS_TRACE_FREE && !complete_free(reader, event) && reader->binary)
+        return reader->fallen ? 0 : ms_trace_fail(reader, "", "is damaged: it frees what is not there");
+    if (event->op == MS_TRACE_ALLOC && event->id && !ms_trace_live_add(&reader->live[event->layer], event))
+        return ms_trace_fail(reader, "", "no memory for what is live");
+    return 1;
 }
 
 int ms_trace_next(struct ms_trace_reader *reader, struct ms_trace_event *event_p)
 {
-    int result = ms_trace_text_next(reader, event_p);
+    int result;
 
-    if (result == 0 && reader->input.error)
-        return fail_open(reader, reader->input.error);
-    if (result <= 0)
-        return result;
-    reader->last_ns = event_p->ns;
-    if (event_p->op == MS_TRACE_FREE)
-        complete_free(reader, event_p);
-    else if (event_p->id && !ms_trace_live_add(&reader->live[event_p->layer], event_p))
-        return ms_trace_fail(reader, "", "no memory for what is live");
-    return 1;
+    do {
+        result = reader->binary ? ms_trace_binary_next(reader, event_p) : ms_trace_text_next(reader, event_p);
+        if (result == 0 && reader->input.error)
+            return fail_open(reader, reader->input.error);
+        if (result <= 0)
+            return result;
+        reader->last_ns = event_p->ns;
+        result = take_in(reader, event_p);
+    } while (result == 0);
+    return result;
 }

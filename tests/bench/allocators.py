@@ -2,6 +2,7 @@
 
 import glob
 import gzip
+import io
 import json
 import lzma
 import os
@@ -201,8 +202,15 @@ def bench_async(options):
 # --- replay
 
 
-def opened(path):
+def opened(path, options):
     """A trace's text."""
+    with open(path, "rb") as file:
+        first = file.read(4096)
+    if first[:4] == b"\x28\xb5\x2f\xfd" or b"\n# binary " in first:
+        done = subprocess.run([os.path.join(options.build, "memshim"), "trace", "--text", path], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(done.stderr.strip())
+        return io.StringIO(done.stdout)
     if path.endswith(".xz"):
         return lzma.open(path, "rt", encoding="ascii")
     return gzip.open(path, "rt", encoding="ascii") if path.endswith(".gz") else open(path, encoding="ascii")
@@ -287,7 +295,7 @@ def bench_replay(options):
         tools += [renamed(in_held_streams(tool), tool.name + "-held") for tool in mine[:2]]
     rows = []
     for path in traces_of(options):
-        with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, opened(path) as text:
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, opened(path, options) as text:
             plain.writelines(text)
             plain.flush()
             try:

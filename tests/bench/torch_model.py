@@ -40,7 +40,7 @@ def bench_torch(options):
     peer = next(tool for tool in allocators.peers(options) if tool.name == "torch-native")
     rows = []
     for path in allocators.traces_of(options):
-        with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, allocators.opened(path) as text:
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".trace") as plain, allocators.opened(path, options) as text:
             plain.writelines(text)
             plain.flush()
             for settings in SETTINGS:

@@ -81,7 +81,7 @@ def bench_tune(options):
         traces = []
         for path in paths:
             plain = os.path.join(place, allocators.trace_name(path))
-            with open(plain, "w", encoding="ascii") as out, allocators.opened(path) as text:
+            with open(plain, "w", encoding="ascii") as out, allocators.opened(path, options) as text:
                 out.writelines(text)
             traces.append((plain, allocators.live_peak(plain)))
         wanted = [(name, value) for name in named or values for value in others(*values[name]) if named or values[name][0] in KINDS]

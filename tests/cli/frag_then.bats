@@ -15,10 +15,11 @@ play() {
 # same MOMENT: what the command says of it is what the lines of the trace say.
 same() {
     "$TEST_BIN" frag --json --top 1000000 --trace r.trace --at "$1" r.json >then.json
+    "$TEST_BIN" trace --text -f -o r.lines r.trace
     python3 - "$1" <<'END'
 import json, sys
 report, then = json.load(open("r.json")), json.load(open("then.json"))["devices"][0]
-lines = [line.split() for line in open("r.trace") if not line.startswith("#")]
+lines = [line.split() for line in open("r.lines") if not line.startswith("#")]
 
 def at(count):
     blocks = {}

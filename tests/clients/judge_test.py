@@ -78,8 +78,10 @@ class Spoiling(Bench):
     def run(self, mode, words, variables, seconds=600):
         outcome = super().run(mode, words, variables, seconds)
         for path in glob.glob(os.path.join(outcome.place, self.files)) if outcome.place else ():
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
+            if path.endswith(".trace"):  # its lines, which are a trace, too
+                text = subprocess.run([self.memshim, "trace", "--text", path], capture_output=True, text=True, check=True).stdout
             with open(path, "w", encoding="utf-8") as file:
                 file.write(self.spoil(text))
         return outcome

@@ -10,7 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["top_srcdir"], "tests", "export"), os.path.join(os.environ["top_srcdir"], "tests", "hooks")]
 import readers  # noqa: E402
-from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment, skip  # noqa: E402
+from hooklib import BUILD, MEMSHIM, TMP, fact, plan, shim_environment, skip, trace_lines  # noqa: E402
 
 VALUES = {"peak": "at_peak_bytes", "live": "live_bytes", "leaked": None, "total": "total_bytes", "count": "total_count", "rounding": "rounding_bytes"}
 TITLES = {"peak": "At peak", "live": "Allocated at the end", "leaked": "Leaked", "total": "Allocated in total", "count": "Allocations", "rounding": "Rounding"}
@@ -138,8 +138,7 @@ def check_chrome(path, report, name, trace=None):
         check(wrong, "phases", len(phases) == len(report["phases"]) and sum(row[-1]["count"] for row in phases) == sum(row["count"] for row in report["phases"]))
         check(wrong, "oom", len([row for row in told["instants"] if row[0] == "oom"]) == len(report["oom"]))
     if told and trace:
-        with open(trace, encoding="utf-8") as file:
-            lines = [line.split() for line in file if line[0] != "#"]
+        lines = [line.split() for line in trace_lines(trace) if line[0] != "#"]
         blocks = [row for row in told["slices"] if row[0] == "block"]
         freed = [line for line in lines if line[1] == "f"]
         check(wrong, "blocks", lines and len(blocks) == len(freed) and told["open"] == len(lines) - 2 * len(freed), len(blocks), told["open"])
@@ -171,8 +170,7 @@ def check_snapshot(path, report, name, trace=None):
         check(wrong, "appeared and went", count["alloc"] - count["free_completed"] == len(live) and count["segment_free"] <= count["free_completed"], count)
         check(wrong, "stacks", all(block["frames"] and block["frames"][0]["name"] for block in shown))
     if told and trace:
-        with open(trace, encoding="utf-8") as file:
-            freed = [int(line.split()[3]) for line in file if line[0] != "#" and line.split()[1] == "f"]
+        freed = [int(line.split()[3]) for line in trace_lines(trace) if line[0] != "#" and line.split()[1] == "f"]
         gone = [entry for entry in entries if entry["action"] == "free_completed"]
         check(wrong, "stacks of what went", apis_of(entry["frames"][0]["name"] for entry in gone) == freed_by_api(report))
         check(wrong, "where it lay", count["segment_free"] < len(gone), count)

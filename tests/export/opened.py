@@ -80,6 +80,10 @@ def play():
         return named, trace, json.load(file)
 
 
+def trace_lines():
+    return ran(MEMSHIM, "trace", "--text", TRACE).splitlines()
+
+
 REPORT, TRACE, BOOK = play()
 print("1..10")
 
@@ -119,8 +123,7 @@ def chrome():
         for key in ("live", "reserved", "limbo"):
             expected = (len(series[key]) + 1, max(series[key]))
             assert counters["cuda %d memory %s" % (series["device"], key)] == expected, (key, expected, counters)
-    with open(TRACE, encoding="utf-8") as file:
-        blocks = sum(line[0] != "#" and line.split()[1] == "a" for line in file)
+    blocks = sum(line[0] != "#" and line.split()[1] == "a" for line in trace_lines())
     assert told["slices"] == blocks + len(BOOK["phases"]), (told["slices"], blocks, len(BOOK["phases"]))
 
 
@@ -232,8 +235,7 @@ def snapshot():
     path = export("snapshot", "--trace", TRACE)
     stats, trace = ran(sys.executable, viz, "stats", path), ran(sys.executable, viz, "trace", path)
     assert "segments: %d\n" % len(BOOK["segments"]) in stats, stats
-    with open(TRACE, encoding="utf-8") as file:
-        operations = [line.split()[1] for line in file if line[0] != "#"]
+    operations = [line.split()[1] for line in trace_lines() if line[0] != "#"]
     assert len(re.findall(r"^del ", trace, re.M)) == operations.count("f"), trace[-2000:]
     assert len(re.findall(r"^# free completed", trace, re.M)) == operations.count("f")
     assert len(re.findall(r"^\w+ = (?!cudaMalloc)", trace, re.M)) == operations.count("a"), operations.count("a")

@@ -12,7 +12,7 @@ const char fuzz_name[] = "trace";
 static void check(const struct ms_trace_reader *trace, const struct ms_trace_event *event, uint64_t last_ns)
 {
     if (event->ns < last_ns || event->stream >= MS_TRACE_STREAMS || event->layer >= MS_LAYERS ||
-        event->kind > MS_KIND_COUNT || event->bytes > INT64_MAX || event->op > MS_TRACE_FREE)
+        event->kind > MS_KIND_COUNT || event->bytes > INT64_MAX || event->op > MS_TRACE_MARK)
         abort();
     if (memchr(ms_trace_stream(trace, event->stream)->api, '\0', 33) == NULL)
         abort();

@@ -12,6 +12,13 @@ SEED = os.environ.get("TEST_SEED", "3" if "thread" in WATCHED else "2" if WATCHE
 number = 0
 
 
+def trace_lines(path):
+    """The lines of a recorded trace, comments too; it is whole."""
+    done = subprocess.run([MEMSHIM, "trace", "--text", path], env=native_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
 def plan(count):
     print("1..%d" % count)
 

@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from innerlib import USER, findings, play, read, screen  # noqa: E402
-from hooklib import MEMSHIM, TMP, fact, native_environment, plan  # noqa: E402
+from hooklib import MEMSHIM, TMP, fact, native_environment, plan, trace_lines  # noqa: E402
 
 SEGMENT = 2 << 20
 
@@ -164,8 +164,7 @@ def check_trace():
     report = read(path)
     rows = {site.get("row", site["id"]): site for site in report["inner_sites"]}
     held, now, most, numbers, wrong = {}, 0, 0, 0, []
-    with open(trace, encoding="utf-8") as file:
-        events = [line.split() for line in file if line[0] != "#" and line.split()[1] in "AF"]
+    events = [line.split() for line in trace_lines(trace) if line[0] != "#" and line.split()[1] in "AF"]
     for event in events:
         op, number, size = event[1], int(event[2]), int(event[3])
         if op == "A":

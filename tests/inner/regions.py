@@ -9,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, native_environment, plan, shim_environment, skip  # noqa: E402
+from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, native_environment, plan, shim_environment, skip, trace_lines  # noqa: E402
 
 USER = os.path.join(BUILD, "tests", "inner", "regions_user")
 HEADER = "include/nvtx3/nvToolsExtMem.h"
@@ -81,8 +81,7 @@ def check_trace():
     """A region that is resized goes and comes; a name is no stream."""
     trace = os.path.join(TMP, "trace")
     play("book", MEMSHIM_TRACE=trace)
-    with open(trace, encoding="utf-8") as file:
-        lines = file.read().splitlines()
+    lines = trace_lines(trace)
     live, streams = {}, {line.split()[4] for line in lines if line[:1].isdigit() and line.split()[1] in "AF"}
     for words in (line.split() for line in lines if line[:1].isdigit()):
         if words[1] == "A":

@@ -54,17 +54,17 @@ def traces(place):
     found = []
     for name in (f for f in os.listdir(place) if ".trace" in f):
         live = {}
-        with open(os.path.join(place, name), encoding="ascii") as file:
-            for line in file:
-                assert line.endswith("\n"), f"{name} does not end with a whole line"
-                if line.startswith("#"):
-                    continue
-                _, operation, number, size, *_ = line.split()
-                if operation == "a":
-                    assert number not in live, f"{name}: {number} twice"
-                    live[number] = int(size)
-                else:
-                    assert live.pop(number) == int(size), f"{name}: {number} goes with another size"
+        done = subprocess.run([MEMSHIM, "trace", "--text", os.path.join(place, name)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        for line in done.stdout.splitlines():
+            if line.startswith("#"):
+                continue
+            _, operation, number, size, *_ = line.split()
+            if operation == "a":
+                assert number not in live, f"{name}: {number} twice"
+                live[number] = int(size)
+            else:
+                assert live.pop(number) == int(size), f"{name}: {number} goes with another size"
         found.append((int(name.split(".")[0]), sum(live.values())))
     return sorted(found)
 

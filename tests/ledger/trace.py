@@ -14,33 +14,33 @@ TMP = os.environ["TEST_TMP"]
 MEMSHIM = os.environ["TEST_BIN"]
 BUILD = os.environ["top_builddir"]
 TRAINING = BUILD + "/tests/programs/training"
-COLUMNS = "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address"
+COLUMNS = "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address kind"
 
 
 def read(path):
     """A trace's comments, events, live bytes at the end and at their peak; every line is looked at."""
     comments, events, live = [], [], {}
     peak = now = last = ids = 0
-    with open(path, encoding="ascii") as file:
-        for line in file:
-            assert line.endswith("\n"), "the last line is cut"
-            if line.startswith("#"):
-                comments.append(line.strip())
-                continue
-            stamp, operation, number, size, stream, *place = line.split()
-            assert len(place) == (2 if operation == "a" else 0), line
-            assert int(stamp) >= last, "time runs backwards"
-            last = int(stamp)
-            if operation == "a":
-                ids += 1
-                assert int(number) == ids, "ids are counted up"
-                live[number] = int(size)
-                now += int(size)
-                peak = max(peak, now)
-            else:
-                assert operation == "f" and live.pop(number) == int(size), "a free of what is not there"
-                now -= int(size)
-            events.append((operation, int(size), int(stream), *place))
+    done = subprocess.run([MEMSHIM, "trace", "--text", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.splitlines():
+        if line.startswith("#"):
+            comments.append(line.strip())
+            continue
+        stamp, operation, number, size, stream, *place = line.split()
+        assert len(place) == (3 if operation == "a" else 0), line
+        assert int(stamp) >= last, "time runs backwards"
+        last = int(stamp)
+        if operation == "a":
+            ids += 1
+            assert int(number) == ids, "ids are counted up"
+            live[number] = int(size)
+            now += int(size)
+            peak = max(peak, now)
+        else:
+            assert operation == "f" and live.pop(number) == int(size), "a free of what is not there"
+            now -= int(size)
+        events.append((operation, int(size), int(stream), *place))
     return comments, events, now, peak
 
 
@@ -69,7 +69,7 @@ def test_agrees():
     assert live == sum(leak["bytes"] for leak in report["leaks"]) == report["devices"][0]["live_bytes"]
     assert peak == report["devices"][0]["peak_live_bytes"]
     by_site = {}
-    for _, size, _, site, address in (e for e in events if e[0] == "a"):
+    for _, size, _, site, address, _ in (e for e in events if e[0] == "a"):
         count, total = by_site.get(int(site), (0, 0))
         by_site[int(site)] = (count + 1, total + size)
         assert int(address, 16) > 0
@@ -121,9 +121,9 @@ def test_nowhere():
 
 
 def test_size_limit():
-    """At the limit of a file's size the trace ends, with a whole line; the program does not."""
+    """At the limit of a file's size the trace ends, with a whole event; the program does not."""
     done = by_hand([BUILD + "/tests/ledger/churn", TMP + "/limit.log", "4", "100000"], TMP + "/limit.trace",
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18)))
     assert done.returncode == 0, (done.returncode, done.stderr)
     assert "limit.trace ends early" in done.stderr, done.stderr
     comments, events, _, _ = read(TMP + "/limit.trace")
@@ -157,6 +157,62 @@ def test_many_threads():
     comments, events, _, _ = read(TMP + "/many.trace")
     assert len(events) == 160000, len(events)
     assert not comments[2].endswith("cut short")
+
+
+def test_phases():
+    """Phases begin and end in it, as often as the report says, and threads are told apart."""
+    path = TMP + "/phases.trace"
+    env = {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"], "LD_PRELOAD": os.environ["TEST_LIB"], "MEMSHIM_TRACE": path,
+           "MEMSHIM_REPORT": TMP + "/phases.json", "NVTX_INJECTION64_PATH": os.environ["TEST_LIB"]}
+    subprocess.run([BUILD + "/tests/phases/phases_user", "book", "4"], env=env, stdout=subprocess.DEVNULL, check=True)
+    comments = read(path)[0]
+    with open(TMP + "/phases.json", encoding="utf-8") as file:
+        report = json.load(file)
+    names = dict(line[8:].split(": ", 1) for line in comments if line.startswith("# phase "))
+    begun = [line.split()[3] for line in comments if line.startswith(("# begin ", "# mark "))]
+    told = {}
+    for number in begun:
+        source, domain, name = names[number].split(" ")
+        told[source, domain, name] = told.get((source, domain, name), 0) + 1
+    def escaped(text):
+        return "".join(c if "!" <= c <= "~" and c != "%" else "".join("%%%02x" % byte for byte in c.encode()) for c in text) or "-"
+    expected = {(row["source"], escaped(row.get("domain") or ""), escaped(row["name"])): row["count"] for row in report["phases"]}
+    assert told == expected, (told, expected)
+    ends, open_ = (sum(line.startswith(f"# {word} ") for line in comments) for word in ("end", "begin"))
+    assert ends == open_ - sum(row.get("open", 0) for row in report["phases"]), (ends, open_)
+    assert len({line for line in comments if line.startswith("# thread ")}) > 1, comments[:20]
+
+
+def test_bounded():
+    """With a limit the oldest events fall out, and what is left says what was live before it."""
+    path = TMP + "/bounded.trace"
+    env = {**os.environ, "LD_LIBRARY_PATH": os.environ["TEST_SIM"], "LD_PRELOAD": os.environ["TEST_LIB"], "MEMSHIM_TRACE": path,
+           "MEMSHIM_REPORT": TMP + "/bounded.json", "MEMSHIM_TRACE_MAX": "1M"}
+    subprocess.run([BUILD + "/tests/ledger/churn", TMP + "/bounded.log", "4", "600000"], env=env, check=True)
+    assert os.path.getsize(path) <= 1 << 20
+    done = subprocess.run([MEMSHIM, "trace", "--text", path], capture_output=True, text=True, check=True)
+    live, fallen, events, listed = {}, 0, 0, 0
+    newest = int(done.stdout.split("\n# allocs ")[1].split()[0])
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words[:2] == ["#", "fallen"]:
+            fallen = int(words[2])
+        if words[0] == "#":
+            continue
+        events += 1
+        if words[1] == "a":
+            assert words[2] not in live
+            listed += not live or int(words[2]) < max(map(int, live), default=0)
+            live[words[2]] = int(words[3])
+        else:
+            assert live.pop(words[2]) == int(words[3]), line
+    with open(TMP + "/bounded.json", encoding="utf-8") as file:
+        report = json.load(file)
+    assert fallen > 0 and 10000 < events < 600000, (fallen, events)
+    assert sum(live.values()) == report["devices"][0]["live_bytes"]
+    assert max(map(int, live)) <= newest
+    said = subprocess.run([MEMSHIM, "trace", path], capture_output=True, text=True, check=True).stdout
+    assert f"{fallen} came before" in said and f"{600000 - fallen} in " in said, said
 
 
 def main():

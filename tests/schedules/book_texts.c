@@ -12,6 +12,7 @@
 #include "book_rows.h"
 #include "record/file/process.h"
 #include "record/file/trace.h"
+#include "record/file/trace_format.h"
 #include "unwind/python/python.h"
 #include "unwind/python/python_codes.h"
 
@@ -227,42 +228,97 @@ static struct range ids_of(bool frees)
     return sum;
 }
 
-/* A line of it that is no remark; each block comes once, and goes at most once after it. */
-static bool check_line(const char *line, uint64_t *comes, uint64_t *goes)
+/* What is left of the trace, and what it told so far. */
+struct told {
+    const unsigned char *at, *end;
+    uint64_t comes, goes; /* of both layers */
+    uint64_t ids[MS_LAYERS];
+    bool is_inner[MS_TRACE_SHAPES], is_there[MS_LAYERS][BOOK_TRACED];
+};
+
+static uint64_t number_of(struct told *told)
 {
-    static uint64_t bytes_of[BOOK_TRACED];
-    unsigned long long time, id, bytes, stream, address;
-    char op, site[24];
-    int part = 0, whole = 0;
-    int read = sscanf(line, "%llu %c %llu %llu %llu%n %23s 0x%llx%n", &time, &op, &id, &bytes, &stream, &part,
-                      site, &address, &whole);
-    if (read < 5 || line[op == 'a' ? whole : part] != '\n')
-        return book_wrong("a line of the trace is none: %.60s", line);
-    if (op == 'a') {
-        *comes += 1;
-        if (id != *comes || id >= BOOK_TRACED)
-            return book_wrong("block %llu of the trace comes out of turn", id);
-        bytes_of[id] = bytes;
-        return true;
+    uint64_t number = 0;
+    for (unsigned shift = 0; told->at < told->end; shift += 7) {
+        number |= (uint64_t)(*told->at & 127) << shift;
+        if (*told->at++ < 128)
+            return number;
     }
-    *goes += 1;
-    if (op != 'f' || !id || id > *comes || bytes_of[id] != bytes)
-        return book_wrong("block %llu of the trace goes, which was not there", id);
-    bytes_of[id] = UINT64_MAX;
+    told->at = told->end + 1; /* it is cut */
+    return 0;
+}
+
+/* Each block comes once, and goes at most once after it. */
+static bool check_comes(struct told *told)
+{
+    uint64_t word = number_of(told);
+    bool inner = word >> 2 < MS_TRACE_SHAPES && told->is_inner[word >> 2];
+    uint64_t id = ++told->ids[inner];
+    if ((word & 3) != MS_TRACE_SAME)
+        number_of(told);
+    if (id >= BOOK_TRACED)
+        return book_wrong("block %llu of the trace is one too many", (unsigned long long)id);
+    told->comes++;
+    return told->is_there[inner][id] = true;
+}
+
+static bool check_goes(struct told *told, bool inner)
+{
+    uint64_t id = told->ids[inner] - number_of(told);
+    told->goes++;
+    if (!id || id >= BOOK_TRACED || !told->is_there[inner][id])
+        return book_wrong("block %llu of the trace goes, which was not there", (unsigned long long)id);
+    told->is_there[inner][id] = false;
     return true;
 }
 
-static bool check_lines_of(char *text)
+static void skip_texts(struct told *told)
 {
-    uint64_t comes = 0, goes = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t bytes = number_of(told);
+        told->at = bytes <= (uint64_t)(told->end - told->at) ? told->at + bytes : told->end + 1;
+    }
+}
+
+static bool check_record(struct told *told)
+{
+    static const unsigned char numbers[MS_TRACE_R_COUNT] = {
+        [MS_TRACE_R_SHAPE] = 3, [MS_TRACE_R_THREAD] = 1, [MS_TRACE_R_STREAM] = 5, [MS_TRACE_R_PHASE] = 2,
+        [MS_TRACE_R_BEGIN] = 3, [MS_TRACE_R_FINISH] = 1, [MS_TRACE_R_MARK] = 1};
+    unsigned record = *told->at & 15, time = *told->at++ >> 4;
+    if (time == MS_TRACE_TIME_MORE)
+        number_of(told);
+    if (record == MS_TRACE_R_ALLOC)
+        return check_comes(told);
+    if (record == MS_TRACE_R_FREE || record == MS_TRACE_R_FREE_INNER)
+        return check_goes(told, record == MS_TRACE_R_FREE_INNER);
+    if (record >= MS_TRACE_R_COUNT || !numbers[record])
+        return book_wrong("a record of the trace is none: %u", record);
+    uint64_t shape = record == MS_TRACE_R_SHAPE ? number_of(told) : 0;
+    for (unsigned i = 0; i < numbers[record]; i++)
+        number_of(told);
+    if (record == MS_TRACE_R_SHAPE && shape < MS_TRACE_SHAPES)
+        told->is_inner[shape] = number_of(told) == MS_KIND_INNER;
+    if (record == MS_TRACE_R_PHASE)
+        skip_texts(told);
+    return true;
+}
+
+/* The end of the file is that of the trace, or a byte that says so. */
+static bool check_records(const char *text, size_t bytes)
+{
+    static struct told told;
     struct range born = ids_of(false), gone = ids_of(true);
-    for (char *line = text, *end; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        if (!end)
-            return book_wrong("the trace ends within a line");
-        if (*line != '#' && !check_line(line, &comes, &goes))
+    memset(&told, 0, sizeof told);
+    told.at = (const unsigned char *)text;
+    told.end = told.at + bytes;
+    while (told.at < told.end && *told.at != MS_TRACE_R_END) {
+        if (!check_record(&told))
             return false;
     }
+    if (told.at > told.end)
+        return book_wrong("the trace ends within a record");
+    uint64_t comes = told.comes, goes = told.goes;
     return (comes >= born.least && comes <= born.most && goes >= gone.least && goes <= gone.most) ||
            book_wrong("in the trace %llu come and %llu go, of %llu and %llu", (unsigned long long)comes,
                       (unsigned long long)goes, (unsigned long long)born.most, (unsigned long long)gone.most);
@@ -275,7 +331,7 @@ bool book_trace_holds(char *why, size_t why_bytes)
     const char *path = ms_process_text("trace");
     book_tell(why, why_bytes);
     if (!path)
-        return !atomic_load(&ms_process()->trace_end) || book_wrong("the record has lines of no trace");
+        return !atomic_load(&ms_process()->trace_end) || book_wrong("the record has events of no trace");
     if (ms_trace_complete(error, sizeof error) != 0)
         return book_wrong("the trace is not completed: %s", error);
     int fd = open(path, O_RDONLY);
@@ -284,8 +340,12 @@ bool book_trace_holds(char *why, size_t why_bytes)
         close(fd);
     if (bytes < 0 || bytes == sizeof text - 1)
         return book_wrong("the trace is not to be read");
-    text[bytes] = '\0';
-    return check_lines_of(text);
+    const char *first = text;
+    for (unsigned line = 0; first && line < 3; line++) {
+        first = memchr(first, '\n', (size_t)(text + bytes - first));
+        first = first ? first + 1 : NULL;
+    }
+    return first ? check_records(first, (size_t)(text + bytes - first)) : book_wrong("the trace has no head");
 }
 
 bool book_texts_hold(const struct book *view)

@@ -72,6 +72,32 @@ static void test_pieces(void)
     ms_course_close(&course);
 }
 
+static void test_phases(void)
+{
+    static const char phases[] = "# memshim 0.9.0, run 18a9: train, process 7\n"
+                                 "# thread 70\n"
+                                 "1 a 1 100 0 5 0x7f0000000000 device\n"
+                                 "# phase 3: nvtx - a%20step\n"
+                                 "# begin 2 3 11 1\n"
+                                 "# begin 2 3 12 0\n"
+                                 "# thread 71\n"
+                                 "3 f 1 100 0\n"
+                                 "# end 4 11\n"
+                                 "# mark 4 3\n"
+                                 "5 a 2 100 0 5 0x7f0000000000 managed\n";
+    struct ms_course course;
+    char error[200] = "";
+
+    ok(read_text(phases, false, &course, error) == 0 && course.phase_count == 2, "phases are read: %s",
+       error);
+    ok(!strcmp(course.phases[0].name, "a step") && course.phases[0].begin == 1 && course.phases[0].end == 2,
+       "a phase is what happens in it");
+    ok(course.phases[1].begin == 1 && course.phases[1].end == 3, "one that does not end lasts to the end");
+    ok(course.events[2].kind == MS_KIND_MANAGED && course.events[0].thread != course.events[1].thread,
+       "kinds and threads are those of the trace");
+    ms_course_close(&course);
+}
+
 static void test_refused(void)
 {
     static const char *const texts[] = {
@@ -133,6 +159,7 @@ int main(void)
     test_blocks();
     test_pieces();
     test_many();
+    test_phases();
     test_refused();
     return done();
 }

@@ -5,7 +5,9 @@ ms_test_programs += tests/unit/test_arena tests/unit/test_keyed tests/unit/test_
 tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store/store_load.c tests/tap.h
 tests_unit_test_trace_SOURCES = tests/unit/test_trace.c src/base/store/store_load.c \
 	src/record/reader/recover.c src/record/reader/recover_pools.c src/record/reader/recover_events.c \
-	tests/tap.h
+	$(CLI_TRACE_SOURCES) tests/tap.h
+tests_unit_test_trace_CFLAGS = $(AM_CFLAGS) $(ZSTD_CFLAGS)
+tests_unit_test_trace_LDADD = $(LDADD) $(ZSTD_LIBS)
 tests_unit_test_recover_SOURCES = tests/unit/test_recover.c src/base/store/store_load.c \
 	src/record/reader/recover.c src/record/reader/recover_pools.c src/record/reader/recover_events.c \
 	tests/unit/ledger_fixture.h tests/tap.h

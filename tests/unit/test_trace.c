@@ -1,4 +1,4 @@
-/* test_trace.c - the lines of the trace: what they say, that none is lost with many threads, and that a dead
+/* test_trace.c - the events of the trace: what they say, that none is lost with many threads, and that a dead
  * process's last ones are found in its ledger. */
 #include "config.h"
 
@@ -16,6 +16,7 @@
 #include "record/file/journal.h"
 #include "record/reader/recover.h"
 #include "record/file/trace.h"
+#include "trace/reader.h"
 #include "tests/tap.h"
 
 enum { THREADS = 8, TURNS = 20000, LINES_MAX = 2 * THREADS * TURNS + 64 };
@@ -52,31 +53,45 @@ static void give(uint64_t key, bool refused)
         ms_ledger_free_abort(&block);
 }
 
-/* The next line, without its time and its end; NULL after the last. */
+/* The trace as lines. */
+static FILE *lines_of(const char *name)
+{
+    char error[512] = "";
+    struct ms_trace_reader *trace = ms_trace_open(name, error, sizeof error);
+    FILE *file = tmpfile();
+    if (!trace || !file || ms_trace_print(trace, file) != 0)
+        bail("no trace: %s", error);
+    ms_trace_close(trace);
+    rewind(file);
+    return file;
+}
+
+/* The next line, without its time and its end, and without remarks of who goes on; NULL after the last. */
 static const char *next(FILE *file)
 {
-    char *end = fgets(line, sizeof line, file) ? strchr(line, '\n') : NULL;
+    char *end;
+    do
+        end = fgets(line, sizeof line, file) ? strchr(line, '\n') : NULL;
+    while (end && strncmp(line, "# thread ", 9) == 0);
     if (!end)
         return NULL;
-    while (end > line && end[-1] == ' ')
-        end--;
     *end = '\0';
     return *line == '#' ? line : strchr(line, ' ') + 1;
 }
 
 static void test_lines(void)
 {
-    static const char *const wanted[] = {"a 1 1000 0 0 0x1000",
-                                         "a 2 2000 0 1 0x2000",
+    static const char *const wanted[] = {"a 1 1000 0 0 0x1000 device",
+                                         "a 2 2000 0 1 0x2000 managed",
                                          "# stream 1: device 0, handle 0x77",
-                                         "a 3 3000 1 2 0x3000",
+                                         "a 3 3000 1 2 0x3000 async",
                                          "# stream 2: device 1, handle 0x0",
-                                         "a 4 4000 2 3 0x4000",
+                                         "a 4 4000 2 3 0x4000 device",
                                          "# stream 3: device 0, handle 0x2, thread 7",
-                                         "a 5 5000 3 2 0x5000",
+                                         "a 5 5000 3 2 0x5000 async",
                                          "f 2 2000 0",
                                          "f 1 1000 0",
-                                         "a 6 1000 0 0 0x1000", /* refused: it lives on */
+                                         "a 6 1000 0 0 0x1000 device", /* refused: it lives on */
                                          "f 3 3000 1",
                                          "f 6 1000 0",
                                          NULL};
@@ -93,11 +108,9 @@ static void test_lines(void)
     give(0x3000, false);
     ms_trace_finish();
     give(0x1000, false); /* after the end */
-    FILE *file = fopen(path, "r");
-    if (!file)
-        bail("no trace: %s", strerror(errno));
+    FILE *file = lines_of(path);
     ok(strncmp(next(file), "# memshim ", 10) == 0, "the first line says what it is");
-    is_str(next(file), "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address",
+    is_str(next(file), "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address kind",
            "the second names the columns");
     is_str(next(file), "# allocs 6 frees 4 distinct_sizes 5 streams 4 peak_live_bytes 15000",
            "the third sums it up");
@@ -133,16 +146,15 @@ static void test_threads(void)
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     ms_trace_finish();
-    FILE *file = fopen(path, "r");
-    while (file && (text = next(file))) {
+    FILE *file = lines_of(path);
+    while ((text = next(file))) {
         if (*text == '#' || sscanf(text, "%c %lu", &op, &id) != 2 || id >= LINES_MAX)
             continue;
         events++;
         wrong += op == 'a' ? id != ++last : !live[id];
         live[id] = op == 'a';
     }
-    if (file)
-        fclose(file);
+    fclose(file);
     is_u64(events, THREADS * (TURNS * 2 - TURNS / 16), "every event has a line");
     is_u64(wrong, 0, "each free comes after its allocation, and ids are counted up");
     ms_store_reset();
@@ -176,12 +188,11 @@ static void test_killed(void)
     for (unsigned turn = 0; turn < 2; turn++)
         is_int(ms_trace_complete(error, sizeof error), 0, "the trace is completed %s", turn ? "once" : error);
     close(fd);
-    FILE *file = fopen(path, "r");
-    while (file && (text = next(file)))
+    FILE *file = lines_of(path);
+    while ((text = next(file)))
         lines += *text != '#';
-    is_u64(lines, 1000, "no line is missing");
-    if (file)
-        fclose(file);
+    is_u64(lines, 1000, "no event is missing");
+    fclose(file);
 }
 
 /* The file's name belongs to another file by now: one that is no trace, or that is no file at all. */

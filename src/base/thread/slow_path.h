@@ -18,7 +18,7 @@ enum ms_slow_path {
     MS_SLOW_PATH_SERVICE = 1,
     /* ledger: the record has no file yet, or has something to say, or was said to have ended (journal.c) */
     MS_SLOW_PATH_RECORD = 2,
-    /* ledger: each event is also a line of the trace (trace.c) */
+    /* ledger: something of the trace is to be written to its file, or said (trace.c) */
     MS_SLOW_PATH_TRACE = 4,
     /* ledger: it is reported, and frees are late (blocks.c) */
     MS_SLOW_PATH_REPORTED = 8,

@@ -26,7 +26,9 @@ struct reading {
     const char *path;
     struct ms_course *course;
     struct place *places;
-    uint64_t *bytes; /* by block */
+    uint64_t *bytes;     /* by block */
+    uint64_t *phase_ids; /* by phase: its number while it is open; 0: it has ended */
+    size_t phase_room;
     size_t place_room, place_count, event_room, block_room, number;
     uint32_t threads[THREADS_MAX]; /* by the number that they have here */
     uint16_t thread_count;
@@ -181,6 +183,54 @@ static uint16_t thread_row(struct reading *reading, uint32_t thread)
     return i;
 }
 
+static int begin_phase(struct reading *reading, const char *name, uint64_t id)
+{
+    struct ms_course *course = reading->course;
+
+    if (course->phase_count == reading->phase_room) {
+        size_t room = reading->phase_room ? 2 * reading->phase_room : 64;
+        struct ms_course_phase *phases = realloc(course->phases, room * sizeof(*phases));
+        uint64_t *ids;
+
+        if (!phases)
+            return fail(reading, "finds no memory");
+        course->phases = phases;
+        ids = realloc(reading->phase_ids, room * sizeof(*ids));
+        if (!ids)
+            return fail(reading, "finds no memory");
+        reading->phase_ids = ids;
+        reading->phase_room = room;
+    }
+    course->phases[course->phase_count] = (struct ms_course_phase){strdup(name), course->count, SIZE_MAX};
+    reading->phase_ids[course->phase_count] = id;
+    return course->phases[course->phase_count++].name ? 0 : fail(reading, "finds no memory");
+}
+
+/* One that does not end lasts until the end of all: id 0. */
+static void end_phases(struct reading *reading, uint64_t id)
+{
+    struct ms_course *course = reading->course;
+
+    for (size_t i = course->phase_count; i-- > 0;) {
+        if (!reading->phase_ids[i] || (id && reading->phase_ids[i] != id))
+            continue;
+        course->phases[i].end = course->count;
+        reading->phase_ids[i] = 0;
+        if (id)
+            return;
+    }
+}
+
+static int take_phase(struct reading *reading, const struct ms_trace_reader *trace,
+                      const struct ms_trace_event *traced)
+{
+    if (traced->op == MS_TRACE_BEGIN && traced->id)
+        return begin_phase(reading, ms_trace_phase(trace, traced->phase)->name, traced->id);
+    if (traced->op == MS_TRACE_END && traced->id)
+        end_phases(reading, traced->id);
+    return 0;
+}
+
 static int take_traced(struct reading *reading, const struct ms_trace_reader *trace,
                        const struct ms_trace_event *traced)
 {
@@ -188,8 +238,8 @@ static int take_traced(struct reading *reading, const struct ms_trace_reader *tr
     bool inner = traced->layer == MS_LAYER_INNER;
 
     reading->number++;
-    if (traced->op > MS_TRACE_FREE) /* of no block */
-        return 0;
+    if (traced->op > MS_TRACE_FREE)
+        return take_phase(reading, trace, traced);
     if (inner != reading->course->inner) {
         reading->course->other_count++;
         return 0;
@@ -221,6 +271,7 @@ static int read_trace(struct reading *reading, struct ms_trace_reader *trace)
     while ((result = ms_trace_next(trace, &event)) == 1)
         if (take_traced(reading, trace, &event) < 0)
             return -1;
+    end_phases(reading, 0);
     return result;
 }
 
@@ -240,6 +291,7 @@ int ms_course_read(const char *path, bool inner, struct ms_course *course, char 
     ms_trace_close(trace);
     free(reading.places);
     free(reading.bytes);
+    free(reading.phase_ids);
     if (result < 0)
         ms_course_close(course);
     return result;

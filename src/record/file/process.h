@@ -48,7 +48,8 @@ struct ms_process {
     _Atomic uint64_t oom_sites;       /* rows ever, of that table */
     _Atomic uint64_t latest_ns;       /* when something happened, at the latest turn of a timeline's bucket */
     _Atomic uint64_t oom_parts;       /* of oom_count: parts of another, or answered when asked again */
-    uint64_t unused[46];
+    uint64_t trace_part_bytes;        /* trace_file.h: of a trace with a limit, else 0 */
+    uint64_t unused[45];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

@@ -1,9 +1,9 @@
-/* trace_complete.c - the last lines of a dead process's trace, out of its ledger; see trace.h.
+/* trace_complete.c - the last events of a dead process's trace, out of its ledger; see trace.h.
  *
  * Floor 2, command line only. A ledger says of itself where its trace lies, and a file of this user's may
  * have been made by others: so nothing is written into a file that is there. The trace must be this user's,
  * the very file that the process made, and begin with the lines that this record's trace begins with; then a
- * new file with its lines and the missing ones takes its name, in the directory that was looked into. */
+ * new file with what it has and what is missing takes its name, in the directory that was looked into. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -58,6 +58,15 @@ static bool begins_as_ours(int fd)
            memcmp(mine, its, bytes - (size_t)(mine - ours)) == 0;
 }
 
+/* So long is the file, at least. */
+static uint64_t written_bytes(void)
+{
+    const struct ms_process *process = ms_process();
+    uint64_t written = atomic_load(&process->trace_written),
+             most = process->trace_part_bytes * MS_TRACE_PARTS;
+    return process->trace_start + (most && written > most ? most : written);
+}
+
 static int open_trace(struct completing *trace)
 {
     const struct ms_process *process = ms_process();
@@ -70,8 +79,7 @@ static int open_trace(struct completing *trace)
         return EPERM;
     return S_ISREG(was->st_mode) && (uint64_t)was->st_dev == process->trace_device &&
                    (uint64_t)was->st_ino == process->trace_inode &&
-                   (uint64_t)was->st_size >= process->trace_start + atomic_load(&process->trace_written) &&
-                   begins_as_ours(trace->fds[FROM])
+                   (uint64_t)was->st_size >= written_bytes() && begins_as_ours(trace->fds[FROM])
                ? 0
                : ESTALE;
 }
@@ -116,7 +124,7 @@ static int trace_complete_fill(const struct completing *trace)
     const struct ms_process *process = ms_process();
     uint64_t written = atomic_load(&process->trace_written), end = atomic_load(&process->trace_end);
     struct stat now;
-    int error = copy(trace, process->trace_start + written);
+    int error = copy(trace, written_bytes());
     if (!error)
         error = ms_trace_file_ring(trace->fds[INTO], written, end);
     if (!error && fchmod(trace->fds[INTO], trace->was.st_mode & 0777) != 0 && errno != EPERM &&
@@ -160,15 +168,15 @@ int ms_trace_complete(char *error, size_t error_bytes)
         return 0;
     if (end < written || end - written > MS_TRACE_RING_BYTES ||
         ms_table_rows(MS_TABLE_TRACE) < MS_TRACE_RING_BYTES || end > INT64_MAX / 2 ||
-        process->trace_start > MS_TRACE_HEAD_BYTES) {
-        snprintf(error, error_bytes, "the trace's last lines are damaged");
+        process->trace_start > MS_TRACE_HEAD_BYTES || process->trace_part_bytes > INT64_MAX / 16) {
+        snprintf(error, error_bytes, "the trace's last events are damaged");
         return -1;
     }
     int code = complete(path);
     if (!code)
         atomic_store(&ms_process()->trace_written, end);
     if (code)
-        snprintf(error, error_bytes, "the trace's last lines cannot be added to %.300s: %s", path,
+        snprintf(error, error_bytes, "the trace's last events cannot be added to %.300s: %s", path,
                  code == ESTALE  ? "it is another file"
                  : code == EPERM ? "it is another user's"
                                  : ms_error_text(code));

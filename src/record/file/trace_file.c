@@ -69,12 +69,16 @@ size_t ms_trace_file_head(char *head)
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : "unknown");
     clean(name);
     int used = snprintf(head, MS_TRACE_HEAD_BYTES - MS_TRACE_SUMMARY_BYTES,
-                        MS_TRACE_FIRST_WORDS
-                        " %s, run %016llx: %s, process %d\n"
-                        "# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address\n",
+                        MS_TRACE_FIRST_WORDS " %s, run %016llx: %s, process %d\n"
+                                             "%s%d",
                         PACKAGE_VERSION,
                         (unsigned long long)(process->run_id ? process->run_id : process->start_unix_ns),
-                        name, (int)process->pid);
+                        name, (int)process->pid, MS_TRACE_BINARY_WORDS, MS_TRACE_VERSION);
+    if (process->trace_part_bytes)
+        used += snprintf(head + used, MS_TRACE_HEAD_BYTES - MS_TRACE_SUMMARY_BYTES - used,
+                         ", %d parts of %llu bytes", MS_TRACE_PARTS,
+                         (unsigned long long)process->trace_part_bytes);
+    head[used++] = '\n';
     pad(head + used, "unfinished");
     return (size_t)used + MS_TRACE_SUMMARY_BYTES;
 }
@@ -121,8 +125,15 @@ static int trace_file_open_again(const char *path)
     return -1;
 }
 
-/* [from, end) of the ring, which may go around its end once. */
-int ms_trace_file_ring(int fd, uint64_t from, uint64_t end)
+static uint64_t place_in_file(uint64_t at)
+{
+    const struct ms_process *process = ms_process();
+    uint64_t part = process->trace_part_bytes;
+    return process->trace_start + (part ? at / part % MS_TRACE_PARTS * part + at % part : at);
+}
+
+/* [from, end) of the ring, which may go around its end, within one part. */
+static int put_ring(int fd, uint64_t from, uint64_t end)
 {
     const char *ring = MS_ROWS(TRACE, char);
     int error = 0;
@@ -130,8 +141,26 @@ int ms_trace_file_ring(int fd, uint64_t from, uint64_t end)
         uint64_t place = from % MS_TRACE_RING_BYTES, count = end - from;
         if (count > MS_TRACE_RING_BYTES - place)
             count = MS_TRACE_RING_BYTES - place;
-        error = ms_trace_file_put(fd, ms_process()->trace_start + from, ring + place, count);
+        error = ms_trace_file_put(fd, place_in_file(from), ring + place, count);
         from += count;
+    }
+    return error;
+}
+
+/* The first byte comes last, in one store: until then the file ends before it. */
+int ms_trace_file_ring(int fd, uint64_t from, uint64_t end)
+{
+    uint64_t part = ms_process()->trace_part_bytes;
+    const char nothing = MS_TRACE_R_END;
+    int error = 0;
+    while (from < end && !error) {
+        uint64_t until = part && from - from % part + part < end ? from - from % part + part : end;
+        error = ms_trace_file_put(fd, place_in_file(until), &nothing, 1);
+        if (!error)
+            error = put_ring(fd, from + 1, until);
+        if (!error)
+            error = put_ring(fd, from, from + 1);
+        from = until;
     }
     return error;
 }
@@ -146,13 +175,11 @@ int ms_trace_file_write(const char *path)
     int fd = trace_file_open_again(path);
     if (fd < 0)
         return errno;
-    int error = ms_trace_file_ring(fd, from, end), cut = 0;
-    if (error)
-        cut = ftruncate(fd, (off_t)(process->trace_start + from));
+    int error = ms_trace_file_ring(fd, from, end);
     close(fd);
     if (!error)
         atomic_store_explicit(&process->trace_written, end, memory_order_release);
-    return cut == 0 ? error : EIO;
+    return error;
 }
 
 int ms_trace_file_summary(const char *path, const char *text)

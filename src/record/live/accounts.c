@@ -74,7 +74,7 @@ static MS_INLINE uint32_t take_row(struct ms_shard *shard)
 /* True if each block is told of: to the trace, or as a lifetime. */
 static MS_INLINE bool is_told(void)
 {
-    return ms_slow_path(MS_SLOW_PATH_TRACE | MS_SLOW_PATH_USES);
+    return ms_trace_wanted() || ms_slow_path(MS_SLOW_PATH_USES);
 }
 
 static MS_NOINLINE void trace(uint32_t block_row, const struct ms_arrival *arrival)
@@ -83,7 +83,8 @@ static MS_NOINLINE void trace(uint32_t block_row, const struct ms_arrival *arriv
     if (!arrival->again)
         block.born_ns = arrival->now_ns;
     block.site = ms_block_row_at(block_row)->site;
-    ms_trace_alloc(block_row, &block);
+    if (ms_trace_wanted())
+        ms_trace_put_alloc(block_row, arrival->now_ns);
     if (ms_uses_wanted() && block.kind != MS_KIND_INNER) {
         ms_uses_born(block_row, &block);
         if (arrival->again && block.space == MS_SPACE_ADDRESS) /* another life, nothing is known of it */
@@ -152,6 +153,8 @@ MS_NOINLINE uint32_t ms_ledger_rises(struct ms_shard *shard, const struct ms_arr
     shard->free_list = row->next;
     shard->is_active = true;
     ms_totals_in(shard, row, shard->latest_site, shard->latest_row, arrival);
+    if (ms_trace_wanted())
+        ms_trace_put_alloc(record_id - 1, arrival->now_ns);
     if (is_peak)
         ms_shards_set_peak(ms_shard_account(shard), arrival->now_ns);
     return record_id;
@@ -273,7 +276,8 @@ static MS_NOINLINE void accounts_tell(uint32_t record_id, uint64_t now_ns, struc
     struct ms_block block;
     ms_block_row_read(ms_block_row_at(record_id - 1), &block);
     block.freed_ns = now_ns;
-    ms_trace_free(record_id - 1, &block);
+    if (ms_trace_wanted())
+        ms_trace_put_free(record_id - 1, ms_thread_id(), now_ns);
     if (ms_uses_wanted() && block.kind != MS_KIND_INNER)
         ms_uses_ended(record_id - 1);
     if (block_p)

@@ -11,6 +11,7 @@
 #include "record/live/shards.h"
 #include "record/phases/phases.h"
 #include "record/file/process.h"
+#include "record/file/trace.h"
 
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_PHASE);
 static uint64_t latest_id;
@@ -151,6 +152,13 @@ static void cross(struct ms_phase_open *begins, struct ms_phase_open *ends, uint
 
 /* --- phases --- */
 
+static struct ms_trace_phase traced(uint32_t row)
+{
+    const struct ms_phase *phase = ms_phase_at(row);
+    return (struct ms_trace_phase){row, (uint8_t)phase->source, ms_phase_text_at(phase->domain),
+                                   ms_phase_text_at(phase->name)};
+}
+
 static struct ms_phase_open *take_open(void)
 {
     unsigned i = open_free;
@@ -188,6 +196,10 @@ static uint64_t phases_begin(enum ms_phase_source source, uint32_t domain, uint3
     uint64_t id = ++latest_id << 10 | (uint64_t)(open - open_at(0));
     atomic_store_explicit(&open->id, id, memory_order_release);
     open_count++;
+    if (ms_trace_wanted()) {
+        const struct ms_trace_phase told = traced(row);
+        ms_trace_put_begin(&told, id, is_nested, now_ns);
+    }
     return id;
 }
 _Static_assert(MS_PHASE_OPENS <= 1 << 10 && MS_PHASE_SOURCES <= 4, "bits of a number and of a domain");
@@ -197,6 +209,8 @@ static void phases_end(struct ms_phase_open *open)
     uint64_t now_ns = ms_ledger_now();
     struct ms_phase *phase = ms_phase_at(open->phase);
     cross(NULL, open, now_ns);
+    if (ms_trace_wanted())
+        ms_trace_put_finish(atomic_load_explicit(&open->id, memory_order_relaxed), now_ns);
     phase->ended++;
     phase->last_ns = now_ns;
     phase->total_ns += now_ns - open->begun_ns;
@@ -323,6 +337,9 @@ void ms_phase_mark(enum ms_phase_source source, uint32_t domain, uint32_t name)
     if (row != UINT32_MAX) {
         ms_phase_at(row)->marks++;
         ms_phase_at(row)->last_ns = now_ns;
+        const struct ms_trace_phase told = traced(row);
+        if (ms_trace_wanted())
+            ms_trace_put_mark(&told, now_ns);
     }
     ms_unlock(&lock);
 }

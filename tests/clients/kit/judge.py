@@ -51,16 +51,15 @@ def reports(place):
 class Trace:
     """A process's trace: bytes live, most, altogether and how many, at each mark; the marks' own blocks left out."""
 
-    def __init__(self, path):
+    def __init__(self, memshim, path):
         self.at = {}
         self.live = self.total = self.count = 0
         self.rises = []  # (total lines read, live) after each allocation, for peaks
         self.whole = [0, 0]  # allocations and bytes, the marks' too
         self._sizes = {}
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                if not line.startswith("#"):
-                    self._take(*line.split()[1:4])
+        for line in subprocess.run([memshim, "trace", "--text", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            if not line.startswith("#"):
+                self._take(*line.split()[1:4])
 
     def _take(self, op, identity, size):
         """A line."""
@@ -98,7 +97,7 @@ def leaked(report):
     return sum(leak["bytes"] for leak in report["leaks"])
 
 
-def check_figures(place, found, figures):
+def check_figures(memshim, place, found, figures):
     """What is claimed and is not so; a line each."""
     wrong, traces = [], {}
     for figure in figures:
@@ -110,7 +109,7 @@ def check_figures(place, found, figures):
         else:
             path = os.path.join(place, "%d.trace" % figure.pid)
             if figure.pid not in traces:
-                traces[figure.pid] = Trace(path) if os.path.exists(path) else None
+                traces[figure.pid] = Trace(memshim, path) if os.path.exists(path) else None
             told = traces[figure.pid].value(figure) if traces[figure.pid] else None
         if told != figure.value:
             wrong.append("%s %s: the program says %d, memshim %s" % (figure.kind, figure.name, figure.value, "nothing" if told is None else told))

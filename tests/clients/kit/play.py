@@ -58,7 +58,7 @@ def follow(bench, client, one, mode, native, played):
         wrong += [line for path in judge.paths(outcome.place) for line in judge.wrong_top(one.view, bench.say("leaks", path), bench.say("summary", path))]
     played.fact(wrong, "%s: the report is sound" % name, [judge.describe(found)])
     if native_figures or figures:
-        wrong = judge.check_figures(outcome.place, found, figures)
+        wrong = judge.check_figures(bench.memshim, outcome.place, found, figures)
         if sorted(figure[1:] for figure in figures) != sorted(figure[1:] for figure in native_figures):
             wrong.append("the figures differ from those natively")
         played.fact(wrong, "%s: %d figures of its own are memshim's" % (name, len(figures)))
