@@ -98,7 +98,7 @@ memshim_LDADD = $(ms_command_libs)
 # What memshim tune runs: it is of use with the simulated GPU alone, and lies beside it.
 sim_PROGRAMS += memshim-replayer
 memshim_replayer_SOURCES = src/cli/tune/replayer.c src/cli/tune/replay_form.h
-memshim_replayer_LDADD = -ldl
+memshim_replayer_LDADD = -ldl -lpthread
 # A program of its own: only this one needs an MPI library.
 if BUILD_MPI
 bin_PROGRAMS += memshim-merge-mpi

@@ -6,6 +6,7 @@ check_PROGRAMS += tests/tune/torch_model
 tests_tune_test_torch_LDADD = $(ms_command_libs)
 tests_tune_torch_model_LDADD = $(ms_command_libs)
 tests_tune_test_policy_LDADD = $(ms_command_libs)
+tests_tune_test_replay_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tune_test_replay_LDADD = $(ms_command_libs)
 dist_check_SCRIPTS += tests/tune/tune.py tests/tune/fit.py
 EXTRA_DIST += tests/tune/told.py

@@ -147,11 +147,38 @@ static void test_steps(void)
     ok(!steps.count, "nor is anything in ten events");
 }
 
+/* Steps in which nothing is alike, each a phase, with another in it. */
+static void test_phases(void)
+{
+    struct ms_course_phase phases[40];
+    struct ms_course course;
+    struct ms_steps steps;
+
+    make_steps(&course, 0, 10, 20, 512);
+    for (size_t i = 0; i < course.count; i++)
+        events[i].site = MS_COURSE_NO_SITE;
+    for (unsigned i = 0; i < 10; i++) {
+        phases[2 * i] = (struct ms_course_phase){(char *)"step", 40 * i, 40 * i + 38};
+        phases[2 * i + 1] = (struct ms_course_phase){(char *)"forward", 40 * i, 40 * i + 10};
+    }
+    course.phases = phases;
+    course.phase_count = 20;
+    ms_steps_find(&course, &steps);
+    ok(steps.count == 9 && steps.first == 40 && steps.length == 40,
+       "phases are steps, and the first one warms up: %zu of %zu from %zu on", steps.count, steps.length,
+       steps.first);
+    for (unsigned i = 0; i < 20; i++)
+        phases[i].end = phases[i].begin + 4;
+    ms_steps_find(&course, &steps);
+    ok(!steps.count, "not where most of the course is in none");
+}
+
 int main(void)
 {
     plan(0);
     test_what_matters();
     test_joins();
     test_steps();
+    test_phases();
     return done();
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "record/live/ledger.h"
+#include "report/read/read.h"
 #include "tests/tap.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -104,6 +105,62 @@ static void test_refused(void)
     ms_replay_close(&replay);
 }
 
+/* How many threads the live blocks of a report are of. */
+static size_t threads_of(const char *path)
+{
+    struct ms_report report;
+    json_int_t seen[8] = {0};
+    json_t *segment, *block;
+    char error[300];
+    size_t count = 0, i, j, k;
+
+    if (ms_report_read(path, &report, error, sizeof(error)) < 0)
+        bail("%s", error);
+    json_array_foreach (ms_report_array(report.root, "segments"), i, segment)
+        json_array_foreach (ms_report_array(segment, "blocks"), j, block) {
+            for (k = 0; k < count && seen[k] != ms_report_int(block, "thread"); k++)
+                ;
+            if (k == count && k < 8 && ms_report_int(block, "thread"))
+                seen[count++] = ms_report_int(block, "thread");
+        }
+    ms_report_close(&report);
+    return count;
+}
+
+/* Three threads in turns, whose blocks outlive each other and are freed by others. */
+static void test_threads(void)
+{
+    struct ms_replay replay;
+    struct ms_replay_order orders[3];
+    struct ms_replay_result results[3];
+    char settings[4096], path[4000];
+
+    snprintf(path, sizeof(path), "%s/threads.json", getenv("TEST_TMP"));
+    snprintf(settings, sizeof(settings), "MEMSHIM_REPORT=%s", path);
+    course.count = course.block_count = 0;
+    course.device_count = 1;
+    for (uint32_t block = 0; block < 9; block++)
+        add((block + 1) * MIB, block, MS_KIND_DEVICE, 0, 0);
+    for (uint32_t block = 0; block < 4; block++)
+        add(0, block, MS_KIND_DEVICE, 0, 0);
+    for (size_t i = 0; i < course.count; i++)
+        events[i].thread = (uint16_t)(i * 7 % 3);
+    if (ms_replay_open(&course, &replay) < 0)
+        bail("no course");
+    orders[0] = order_of(&replay, settings);
+    orders[1] = order_of(&replay, "MEMSHIM_MODE=track");
+    orders[2] = order_of(&replay, "");
+    orders[2].device_bytes = 30 * MIB;
+    if (ms_replay_all(orders, results, 3, NULL, NULL) < 0)
+        bail("nothing can be replayed");
+    ok(results[0].completed && threads_of(path) == 3, "each thread of the program's has one: %zu",
+       threads_of(path));
+    ok(results[1].completed && results[1].sums.calls == course.count && results[1].peak >= 45 * MIB,
+       "which take turns in the recorded order");
+    ok(!results[2].completed && results[2].refused < 9, "until one is refused: %zu", results[2].refused);
+    ms_replay_close(&replay);
+}
+
 /* What is replayed is found from where the command lies: a copy of this program lies as the command would. */
 static void lie_as_installed(char **argv)
 {
@@ -132,5 +189,6 @@ int main(int argc, char **argv)
     plan(0);
     test_kinds();
     test_refused();
+    test_threads();
     return done();
 }

@@ -1,8 +1,9 @@
 /* replay_run.h - a course replayed under settings, in children with the shipped library on the simulated
  * driver.
  *
- * Floor 5. No figure depends on the machine's speed: the replayer has one thread and queues no work, calls
- * are counted by the simulated driver, and time is what a real device takes for such calls (costs.def). */
+ * Floor 5. No figure depends on the machine's speed: the replayer's threads take turns and queue no work,
+ * calls are counted by the simulated driver, and time is what a real device takes for such calls (costs.def).
+ */
 #ifndef MS_CLI_TUNE_REPLAY_RUN_H
 #define MS_CLI_TUNE_REPLAY_RUN_H
 

@@ -2,13 +2,15 @@
  *
  * Usage: replayer FD FIRST LAST WARM. FD is an open file of the form of replay_form.h. The events FIRST up
  * to, but not including, LAST are replayed, after what was live before them; what is called from event WARM
- * on is told apart. It is preloaded with the shipped library, has one thread, and queues no work, so that
- * what it counts is the same in each run. Prints "name value" lines: completed; refused (the first event for
- * which there was no memory); peak and its device; and "call" or "steady" with a function's name and its
- * three counts. */
+ * on is told apart. It is preloaded with the shipped library and queues no work. Its threads take turns as
+ * those of the program did and never run at the same time, so that what it counts is the same in each run.
+ * Prints "name value" lines: completed; refused (the first event for which there was no memory); peak and its
+ * device; and "call" or "steady" with a function's name and its three counts. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -47,7 +49,7 @@ static const struct ms_course_event *events;
 static uint64_t *places; /* by block: an address, an array or a handle */
 static CUcontext contexts[MS_COURSE_DEVICES];
 static CUstream streams[MS_COURSE_STREAMS];
-static unsigned current = UINT_MAX;
+static _Thread_local unsigned current = UINT_MAX;
 
 static _Noreturn void die(const char *what)
 {
@@ -244,6 +246,86 @@ static void print_peak(void)
     printf("peak %lld\npeak_device %u\n", most, which);
 }
 
+/* --- the turns of threads --- */
+
+/* Only who has the baton does anything; it goes to the thread of the next event. */
+static struct {
+    sem_t *batons; /* by thread; the last is the caller's */
+    pthread_t *threads;
+    unsigned count;
+    uint64_t at, last, steady;
+    bool refused;
+    struct ms_replay_calls *warm;
+} turns;
+
+/* Replays the thread's events as far as they follow each other. */
+static void take_turn(unsigned thread)
+{
+    for (; turns.at < turns.last && !turns.refused && events[turns.at].thread == thread; turns.at++) {
+        if (turns.at == turns.steady)
+            count_calls(turns.warm);
+        if (!replay_one(&events[turns.at])) {
+            turns.refused = true;
+            break;
+        }
+    }
+}
+
+/* When all is done the caller goes on, and the threads wait for ever. */
+static void hand_on(void)
+{
+    bool over = turns.at == turns.last || turns.refused;
+
+    sem_post(&turns.batons[over ? turns.count : events[turns.at].thread]);
+}
+
+static void *take_turns(void *number)
+{
+    unsigned thread = (unsigned)(uintptr_t)number;
+
+    for (;;) {
+        while (sem_wait(&turns.batons[thread]) < 0)
+            ;
+        take_turn(thread);
+        hand_on();
+    }
+    return NULL;
+}
+
+static void start_threads(void)
+{
+    for (uint64_t i = 0; i < turns.last; i++)
+        if (events[i].thread >= turns.count)
+            turns.count = events[i].thread + 1u;
+    turns.batons = calloc(turns.count + 1u, sizeof(*turns.batons));
+    turns.threads = calloc(turns.count + 1u, sizeof(*turns.threads));
+    if (!turns.batons || !turns.threads)
+        die("out of memory");
+    for (unsigned i = 0; i <= turns.count; i++)
+        sem_init(&turns.batons[i], 0, 0);
+    for (unsigned i = 0; i < turns.count && turns.count > 1; i++)
+        if (pthread_create(&turns.threads[i], NULL, take_turns, (void *)(uintptr_t)i) != 0)
+            die("a thread cannot be started");
+}
+
+/* Returns how far it came. */
+static uint64_t replay_all(uint64_t first, uint64_t last, uint64_t steady, struct ms_replay_calls *warm)
+{
+    turns.at = first;
+    turns.last = last;
+    turns.steady = steady;
+    turns.warm = warm;
+    start_threads();
+    if (turns.count <= 1) {
+        take_turn(0);
+        return turns.at;
+    }
+    hand_on();
+    while (sem_wait(&turns.batons[turns.count]) < 0)
+        ;
+    return turns.at;
+}
+
 static void open_course(const char *text)
 {
     struct stat st;
@@ -278,13 +360,9 @@ int main(int argc, char **argv)
     go_to(0);
     count_calls(start);
     completed = replay_live(first, &at);
-    for (; completed && at < last; at++) {
-        if (at == steady)
-            count_calls(warm);
-        if (!replay_one(&events[at])) {
-            completed = false;
-            break;
-        }
+    if (completed) {
+        at = replay_all(first, last, steady, warm);
+        completed = at == last;
     }
     count_calls(end);
     printf("completed %d\nrefused %" PRIu64 "\n", completed, at);

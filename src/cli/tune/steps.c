@@ -1,13 +1,14 @@
 /* steps.c - see steps.h.
  *
- * Floor 5. A window of events in the last quarter is looked for in all of the course. The distance between
- * its places is a period if nearly all events equal those one period later. */
+ * Floor 5. Phases that the program named are its steps, if one name has most of the course. Else a window of
+ * events in the last quarter is looked for in all of the course. The distance between its places is a period
+ * if nearly all events equal those one period later. */
 #include "cli/tune/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 24, STEPS_LEAST = 3, LENGTH_LEAST = 8, ALIKE_PERCENT = 97, TRIES = 256 };
+enum { WINDOW = 24, STEPS_LEAST = 3, LENGTH_LEAST = 8, ALIKE_PERCENT = 97, TRIES = 256, NAMES_MAX = 64 };
 #define PRIME UINT64_C(0x100000001b3)
 
 /* Numbers that are equal where two events count as the same; NULL without memory. */
@@ -87,11 +88,40 @@ static bool has_sites(const struct ms_course *course)
     return true;
 }
 
+/* Phases of one name: a step each, if most of the course is in them. The first one warms up. */
+static void take_phases(const struct ms_course *course, struct ms_steps *steps)
+{
+    size_t names = 0, best_events = 0;
+    const char *seen[NAMES_MAX];
+
+    for (size_t i = 0; i < course->phase_count && names < NAMES_MAX; i++) {
+        size_t count = 0, events = 0, first = SIZE_MAX, known = 0;
+
+        while (known < names && strcmp(seen[known], course->phases[i].name) != 0)
+            known++;
+        if (known < names)
+            continue;
+        seen[names++] = course->phases[i].name;
+        for (size_t j = i; j < course->phase_count; j++)
+            if (!strcmp(course->phases[j].name, course->phases[i].name)) {
+                events += course->phases[j].end - course->phases[j].begin;
+                first = ++count == 2 ? course->phases[j].begin : first;
+            }
+        if (count > STEPS_LEAST && events > best_events && events * 2 > course->count &&
+            first <= course->count / 2) {
+            best_events = events;
+            *steps = (struct ms_steps){
+                .first = first, .count = count - 1, .length = (course->count - first) / (count - 1)};
+        }
+    }
+}
+
 void ms_steps_find(const struct ms_course *course, struct ms_steps *steps)
 {
     size_t count = course->count;
 
     *steps = (struct ms_steps){.count = 0};
+    take_phases(course, steps);
     for (unsigned way = 0; way < 2 && !steps->count && count >= 4 * WINDOW; way++) {
         uint64_t *signs = way == 0 || has_sites(course) ? signatures(course, way == 0) : NULL;
 

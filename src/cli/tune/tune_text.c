@@ -108,7 +108,7 @@ static const char *more_or_less(int64_t difference)
     return difference < 0 ? "less" : "more";
 }
 
-/* A replay queues nothing and has one thread: how much that matters, the recorded run says. */
+/* A replay queues nothing, and its threads take turns: how much that matters, the recorded run says. */
 static void print_recorded(FILE *out, const struct ms_tune_program *program)
 {
     int64_t bytes = (int64_t)(program->recorded.peak - program->replayed.peak),
