@@ -78,6 +78,11 @@ const struct ms_trace_stream *ms_trace_stream(const struct ms_trace_reader *read
  * was read. */
 int ms_trace_print(struct ms_trace_reader *reader, FILE *out);
 
+/** Compresses the trace in place: it keeps its name and its permissions. Nothing happens where it is no trace
+ * of this run, is compressed, or its process may be there still; `is_complete`: what a process that was
+ * killed had not written has been added. Returns 0, or -1 with errno: then it is as it was. */
+int ms_trace_compress(const char *path, uint64_t run, bool is_complete);
+
 /** The name of a phase, as far as the trace was read. */
 const struct ms_trace_phase_name *ms_trace_phase(const struct ms_trace_reader *reader, unsigned number);
 /** How many events were before those that the file has, since it may be so large only (MEMSHIM_TRACE_MAX);

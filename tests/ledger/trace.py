@@ -215,6 +215,54 @@ def test_bounded():
     assert f"{fallen} came before" in said and f"{600000 - fallen} in " in said, said
 
 
+def test_compressed():
+    """memshim run compresses it when the program has ended, bounded or not; by hand it stays as it is."""
+    with open(BUILD + "/config.h", encoding="utf-8") as file:
+        is_built = "#define MS_HAVE_ZSTD" in file.read()
+    texts = []
+    for limit in ("none", "1M"):
+        path = TMP + "/packed.trace"
+        done = subprocess.run([MEMSHIM, "run", "-q", "-f", "--sim", "-o", TMP + "/packed.json", "--trace", path, "--", BUILD + "/tests/ledger/churn",
+                               TMP + "/packed.log", "2", "300000"], env={**os.environ, "MEMSHIM_TRACE_MAX": limit}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        with open(path, "rb") as file:
+            assert (file.read(4) == b"\x28\xb5\x2f\xfd") == is_built
+        assert os.stat(path).st_mode & 0o777 == 0o600 and not [name for name in os.listdir(TMP) if "tmp" in name]
+        said = subprocess.run([MEMSHIM, "trace", path], capture_output=True, text=True, check=True).stdout
+        assert (", compressed" in said) == is_built and (" fallen out" in said) == (limit == "1M"), said
+        texts.append(subprocess.run([MEMSHIM, "trace", "--text", path], capture_output=True, text=True, check=True).stdout)
+    assert sum(not line.startswith("#") for line in texts[0].splitlines()) == 300000
+    if not is_built:
+        return
+    with open(TMP + "/packed.trace", "rb") as file:
+        packed = file.read()
+    with open(TMP + "/cut.trace", "wb") as file:
+        file.write(packed[: len(packed) // 2])
+    done = subprocess.run([MEMSHIM, "trace", "--text", TMP + "/cut.trace"], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and 1000 < len(lines) < len(texts[1].splitlines()) and lines == texts[1].splitlines()[: len(lines)], done.stderr
+    with open(TMP + "/bad.trace", "wb") as file:
+        file.write(packed[: len(packed) // 2] + b"x" * 100 + packed[len(packed) // 2:])
+    done = subprocess.run([MEMSHIM, "trace", TMP + "/bad.trace"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "damaged" in done.stderr, done.stderr
+
+
+def test_damaged():
+    """What is damaged is said with its place, behind what comes before."""
+    path = TMP + "/damaged.trace"
+    by_hand([TRAINING, "5"], path)
+    with open(path, "rb") as file:
+        data = file.read()
+    start = data.index(b"\n", data.index(b"\n# allocs ") + 1) + 1
+    place = start + (len(data) - start) // 2
+    with open(path, "wb") as file:
+        file.write(data[:place] + b"\xff" * 20 + data[place:])
+    done = subprocess.run([MEMSHIM, "trace", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "byte " in done.stderr and "events" in done.stdout, (done.stderr, done.stdout)
+    at = int(done.stderr.split("byte ")[1].split()[0])
+    assert place - 20 <= at <= place + 20, (place, at)
+
+
 def main():
     """One fact for each test."""
     if lacking():

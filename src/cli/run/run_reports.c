@@ -25,6 +25,7 @@
 #include "report/symbols/symbols.h"
 #include "report/text/text.h"
 #include "report/analyse/analyse.h"
+#include "trace/reader.h"
 
 char *ms_reports_pattern(enum ms_option_id id)
 {
@@ -120,6 +121,27 @@ char *ms_reports_fixed_path(const char *pattern)
     if (path)
         unescape(path);
     return path;
+}
+
+/* A number behind the name, as children of the program have it. */
+void ms_reports_compress_traces(const char *pattern, const struct ms_program_run *run, bool is_complete)
+{
+    bool exact;
+    char *name = glob_pattern(pattern, "", &exact), *numbered = NULL;
+    glob_t found = {.gl_pathc = 0};
+
+    if (!name || asprintf(&numbered, "%s.*", name) < 0) {
+        free(name);
+        return;
+    }
+    if (glob(name, GLOB_NOSORT, NULL, &found) == 0 || found.gl_pathc == 0)
+        glob(numbered, GLOB_NOSORT | GLOB_APPEND, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (ms_trace_compress(found.gl_pathv[i], run->id, is_complete) < 0)
+            ms_cli_note("%s is not compressed: %s", found.gl_pathv[i], strerror(errno));
+    globfree(&found);
+    free(numbered);
+    free(name);
 }
 
 int ms_reports_begin(struct ms_program_run *run_p)

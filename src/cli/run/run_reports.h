@@ -44,6 +44,10 @@ char *ms_reports_pattern(enum ms_option_id id);
  * malloc's. */
 char *ms_reports_fixed_path(const char *pattern);
 
+/** Compress the traces that processes of the run wrote under names that `pattern` can have become.
+ * `is_complete`: those of processes that were killed have been completed. */
+void ms_reports_compress_traces(const char *pattern, const struct ms_program_run *run, bool is_complete);
+
 /** Begin a run: draws its number and sets MEMSHIM_RUN. Returns 0, or -1 after an error line. */
 int ms_reports_begin(struct ms_program_run *run_p);
 /** The run is over: its list goes. */

@@ -369,12 +369,14 @@ static int run_alone(const struct run_options *options, const char *path, char *
     return MS_EXIT_FAILED;
 }
 
-static int run_follow(struct run_options *options, const char *path, char **argv, const char *pattern)
+static int run_follow(struct run_options *options, const char *path, char **argv,
+                      const struct patterns *patterns)
 {
     struct ms_reports outcome = {NULL, 0, false};
     struct ms_ledgers_left left = {0, 0};
     struct ms_child child = {0};
     struct ms_program_run run;
+    const char *pattern = patterns->report;
     char *displaced;
     int status;
 
@@ -403,6 +405,8 @@ static int run_follow(struct run_options *options, const char *path, char **argv
         if (!options->quiet && !options->node.directory)
             ms_closing_print(&outcome, &left, &child, argv[0], options->sim);
     }
+    if (patterns->trace)
+        ms_reports_compress_traces(patterns->trace, &run, pattern && !left.failed);
     ms_reports_end(&run);
     ms_host_name(&options->node, &outcome);
     status = gate(options, &outcome, &left, &child);
@@ -458,7 +462,7 @@ int ms_cmd_run(int argc, char **argv)
     if (!status)
         status = clear_way("trace", patterns.trace, options.force);
     if (!status)
-        status = run_follow(&options, path, argv + first, patterns.report);
+        status = run_follow(&options, path, argv + first, &patterns);
     free(patterns.report);
     free(patterns.trace);
     free(path);
