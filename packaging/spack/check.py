@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(HERE, "stub"))
 import spack.package  # noqa: E402
 
 # What configure asks pkg-config for, and what Spack calls it.
-ASKED = {"jansson": "jansson", "libdw": "elfutils", "zlib": "zlib-api", "yajl": "yajl", "ncursesw": "ncurses"}
+ASKED = {"jansson": "jansson", "libdw": "elfutils", "zlib": "zlib-api", "yajl": "yajl", "ncursesw": "ncurses", "libzstd": "zstd"}
 
 
 def recipe():

@@ -23,6 +23,7 @@ class Memshim(AutotoolsPackage):
     depends_on("ncurses")
     depends_on("yajl@2.0:")
     depends_on("zlib-api")
+    depends_on("zstd@1.4:")
     depends_on("mpi", when="+mpi")
 
     conflicts("platform=darwin")

@@ -40,5 +40,5 @@ EXTRA_DIST += scripts/test-python tests/clients/requirements/python.txt tests/py
 	tests/python/limits/test_limits.py tests/python/reports/c3fa3a5.json tests/python/reports/77cc7a1.json \
 	tests/python/reports/984dda7.json tests/python/reports/5c02791.json
 if BUILD_CLI
-dist_check_SCRIPTS += tests/python/sites.py tests/python/package_reader.py tests/python/package_tables.py tests/python/package_plugin.py tests/python/package_wheel.py
+dist_check_SCRIPTS += tests/python/sites.py tests/python/package_reader.py tests/python/package_trace.py tests/python/package_tables.py tests/python/package_plugin.py tests/python/package_wheel.py
 endif
