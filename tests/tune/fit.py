@@ -113,10 +113,19 @@ def look_at_laws():
 
 
 def look_at_threads():
-    """Two threads whose blocks lie side by side in time: another order may need more."""
-    trace = write_trace("order.trace", [("a", 1, 40 * MIB, 0, 1, "0x0"), ("a", 2, 4 * MIB, 0, 1, "0x0"), ("f", 1, 40 * MIB, 0), ("a", 3, 40 * MIB, 0, 1, "0x0")])
-    way = fits(trace)["ways"][0]
-    fact(way["least_device_bytes"] == way["least_device_most_bytes"], "one thread has one order")
+    """Two threads, of which one frees just before the other asks: in another order both blocks are live."""
+    trace = os.path.join(TMP, "order.trace")
+    turns = []
+    for number in range(20):
+        turns += ["# thread 1", f"a {2 * number + 1} {40 * MIB} 0 1 0x0", f"f {2 * number + 1} {40 * MIB} 0", "# thread 2", f"a {2 * number + 2} {40 * MIB} 0 1 0x0", f"f {2 * number + 2} {40 * MIB} 0"]
+    for name, lines in ((trace, turns), (trace + ".one", [line for line in turns if line[0] != "#"])):
+        with open(name, "w", encoding="ascii") as file:
+            file.write("# memshim 0.9.0, run 1: made, process 1\n" + "".join((line if line[0] == "#" else f"{number} {line}") + "\n" for number, line in enumerate(lines)))
+    native, one = fits(trace)["ways"][1], fits(trace + ".one")["ways"][1]
+    fact(native["least_device_bytes"] == 40 * MIB and native["least_device_most_bytes"] == 80 * MIB, "threads in another order may need more")
+    fact(one["least_device_bytes"] == one["least_device_most_bytes"] == 40 * MIB, "one thread has one order")
+    done = run("fit", "--device", "60M", trace)
+    fact("by the order of threads" in done.stdout and "In another order of its threads" in done.stdout, "and the screen says so")
 
 
 def look_at_refusals():

@@ -205,7 +205,8 @@ static int fits_at(const struct ms_fit_table *table, const struct ms_fit_row *ro
 /* Sizes are whole numbers: a batch, a length. */
 static int find_largest(const struct ms_fit_table *table, struct ms_fit_row *row, size_t device)
 {
-    uint64_t beside = ms_fit_beside(&table->runs[table->run_count - 1], &row->way);
+    const struct ms_fit_run *run = &table->runs[table->run_count - 1];
+    uint64_t beside = run->others + run->beside_blocks; /* which no law is about */
     uint64_t capacity = table->devices[device] > beside ? table->devices[device] - beside : 0;
     double low = 0, high = 1;
     bool fits = capacity > 0;

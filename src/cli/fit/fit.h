@@ -19,6 +19,8 @@ struct ms_fit_run {
     bool has_report;
     struct ms_course blocks, tensors;
     bool has_tensors;
+    struct ms_course
+        whole; /* tensors, and blocks that hold none: what is asked for without PyTorch's cache */
     uint64_t beside_blocks; /* bytes of blocks that hold no tensors, at most at a time */
     uint64_t others; /* bytes that contexts, modules and others took at the peak, as the report has it */
     uint64_t *names; /* of the sites of what is asked for: its stack, by number; NULL without a report */

@@ -17,13 +17,14 @@
 
 struct live_block {
     uint64_t address, bytes, id;
+    uint32_t block; /* counted as a course counts them */
 };
 
 struct beside {
     struct live_block *live; /* blocks with an address, by it */
     size_t count, room;
-    bool *holds; /* by id: a tensor lay in it; as far as `holds_room` */
-    size_t holds_room;
+    uint32_t block_count;
+    bool *holds; /* by block: a tensor lay in it, or it is an allocator's for other reasons */
 };
 
 static size_t live_find(const struct beside *beside, uint64_t address)
@@ -50,7 +51,7 @@ static int live_put(struct beside *beside, const struct ms_trace_event *event)
         return -1;
     beside->live = live;
     memmove(&live[place + 1], &live[place], (beside->count - place) * sizeof(*live));
-    live[place] = (struct live_block){event->address, event->bytes, event->id};
+    live[place] = (struct live_block){event->address, event->bytes, event->id, beside->block_count};
     beside->count++;
     return 0;
 }
@@ -66,47 +67,35 @@ static void live_take(struct beside *beside, const struct ms_trace_event *event)
         }
 }
 
-static int holds_note(struct beside *beside, uint64_t id)
-{
-    while (id >= beside->holds_room) {
-        size_t before = beside->holds_room;
-        bool *holds = ms_array_grow(beside->holds, sizeof(*holds), before, &beside->holds_room, 4096);
-
-        if (!holds)
-            return -1;
-        memset(holds + before, 0, beside->holds_room - before);
-        beside->holds = holds;
-    }
-    beside->holds[id] = true;
-    return 0;
-}
-
 /* Memory by handle has no address of its own in a trace: it is an allocator's that maps it, as PyTorch's
  * expandable segments. */
-static bool has_place(const struct ms_trace_event *event)
-{
-    return event->layer == MS_LAYER_OUTER && event->address;
-}
-
-/* Which blocks a tensor ever lay in. */
 static int beside_look(struct beside *beside, const struct ms_trace_event *event)
 {
     size_t place;
+    int status = 0;
 
-    if (has_place(event) && event->op == MS_TRACE_ALLOC)
-        return live_put(beside, event);
-    if (has_place(event) && event->op == MS_TRACE_FREE)
-        live_take(beside, event);
-    if (event->layer == MS_LAYER_OUTER || event->op != MS_TRACE_ALLOC)
+    if (event->layer == MS_LAYER_OUTER && event->op == MS_TRACE_ALLOC) {
+        if (event->address)
+            status = live_put(beside, event);
+        else
+            beside->holds[beside->block_count] = true;
+        beside->block_count++;
+        return status;
+    }
+    if (event->layer == MS_LAYER_OUTER) {
+        if (event->op == MS_TRACE_FREE && event->address)
+            live_take(beside, event);
+        return 0;
+    }
+    if (event->op != MS_TRACE_ALLOC)
         return 0;
     place = live_find(beside, event->address);
     if (place && event->address - beside->live[place - 1].address < beside->live[place - 1].bytes)
-        return holds_note(beside, beside->live[place - 1].id);
+        beside->holds[beside->live[place - 1].block] = true;
     return 0;
 }
 
-static int each_event(const char *path, int (*look)(struct beside *, const struct ms_trace_event *),
-                      struct beside *beside)
+static int beside_find(struct beside *beside, const char *path)
 {
     char error[512];
     struct ms_trace_event event;
@@ -114,7 +103,7 @@ static int each_event(const char *path, int (*look)(struct beside *, const struc
     int more = reader ? 1 : -1;
 
     while (more > 0 && (more = ms_trace_next(reader, &event)) > 0)
-        if (look(beside, &event) < 0) {
+        if (beside_look(beside, &event) < 0) {
             snprintf(error, sizeof(error), "%s: there is no memory to read it", path);
             more = -1;
         }
@@ -125,32 +114,70 @@ static int each_event(const char *path, int (*look)(struct beside *, const struc
     return more;
 }
 
-struct most {
-    struct beside beside; /* the first: each_event() hands it on */
-    uint64_t live, most;
-};
-
-static int most_look(struct beside *beside, const struct ms_trace_event *event)
+/* One more event of the whole; blocks are counted behind tensors. */
+static void whole_add(struct ms_course *whole, const struct ms_course_event *event, uint32_t blocks_before,
+                      uint64_t *bytes, uint64_t *live_p)
 {
-    struct most *most = (struct most *)beside;
+    struct ms_course_event *added = &whole->events[whole->count];
 
-    if (!has_place(event) || (event->id < beside->holds_room && beside->holds[event->id]))
-        return 0;
-    most->live = event->op == MS_TRACE_ALLOC ? most->live + event->bytes : most->live - event->bytes;
-    most->most = most->live > most->most ? most->live : most->most;
+    *added = *event;
+    added->block += blocks_before;
+    if (event->bytes)
+        bytes[added->block] = event->bytes;
+    *live_p = event->bytes ? *live_p + event->bytes : *live_p - bytes[added->block];
+    if (*live_p > whole->live_peak) {
+        whole->live_peak = *live_p;
+        whole->live_peak_event = whole->count;
+    }
+    whole->count++;
+}
+
+/* Tensors and the blocks that hold none, in the order of time. `beside_p`: the most that is live of these
+ * blocks. */
+static int whole_make(struct ms_fit_run *run, const bool *holds, uint64_t *beside_p)
+{
+    const struct ms_course *tensors = &run->tensors, *blocks = &run->blocks;
+    uint64_t *bytes = calloc((size_t)tensors->block_count + blocks->block_count + 1, sizeof(*bytes));
+    uint64_t *beside = bytes ? bytes + tensors->block_count : NULL, live = 0, live_beside = 0;
+    size_t t = 0;
+
+    run->whole = *tensors;
+    run->whole.count = run->whole.live_peak = 0;
+    run->whole.block_count += blocks->block_count;
+    run->whole.events = calloc(tensors->count + blocks->count + 1, sizeof(*run->whole.events));
+    if (!run->whole.events || !bytes) {
+        free(bytes);
+        ms_cli_error("there is no memory for %s", run->trace);
+        return -1;
+    }
+    for (size_t b = 0; b < blocks->count; b++) {
+        const struct ms_course_event *event = &blocks->events[b];
+
+        if (holds[event->block])
+            continue;
+        for (; t < tensors->count && tensors->events[t].ns < event->ns; t++)
+            whole_add(&run->whole, &tensors->events[t], 0, bytes, &live);
+        whole_add(&run->whole, event, tensors->block_count, bytes, &live);
+        live_beside = event->bytes ? live_beside + event->bytes : live_beside - beside[event->block];
+        *beside_p = live_beside > *beside_p ? live_beside : *beside_p;
+    }
+    for (; t < tensors->count; t++)
+        whole_add(&run->whole, &tensors->events[t], 0, bytes, &live);
+    free(bytes);
     return 0;
 }
 
 static int beside_count(struct ms_fit_run *run)
 {
-    struct most most = {.live = 0};
-    int status = each_event(run->trace, beside_look, &most.beside);
+    struct beside beside = {.holds = calloc((size_t)run->blocks.block_count + 1, sizeof(bool))};
+    int status = -1;
 
-    if (status == 0)
-        status = each_event(run->trace, most_look, &most.beside);
-    run->beside_blocks = most.most;
-    free(most.beside.live);
-    free(most.beside.holds);
+    if (!beside.holds)
+        ms_cli_error("there is no memory for %s", run->trace);
+    else if (beside_find(&beside, run->trace) == 0)
+        status = whole_make(run, beside.holds, &run->beside_blocks);
+    free(beside.live);
+    free(beside.holds);
     return status;
 }
 
@@ -164,20 +191,6 @@ static bool is_report(const char *path)
     if (file)
         fclose(file);
     return first == '{';
-}
-
-static const char *trace_of(const struct ms_report *report)
-{
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach (ms_report_array(report->root, "config"), i, row) {
-        const char *value = json_string_value(json_object_get(row, "value"));
-
-        if (value && strcmp(ms_report_text(row, "name"), "MEMSHIM_TRACE") == 0 && strcmp(value, "none") != 0)
-            return value;
-    }
-    return NULL;
 }
 
 /* At the moment at which most was in use. */
@@ -230,8 +243,8 @@ static int report_open(struct ms_fit_run *run, const char *path)
         return -1;
     run->has_report = true;
     run->others = others_of(&run->report);
-    trace = trace_of(&run->report);
-    if (!trace) {
+    trace = ms_report_text(json_object_get(run->report.root, "run"), "trace");
+    if (!*trace) {
         ms_cli_error("%s: its run wrote no trace (memshim run --trace FILE)", path);
         return -1;
     }
@@ -262,6 +275,7 @@ void ms_fit_run_close(struct ms_fit_run *run)
 {
     ms_course_close(&run->blocks);
     ms_course_close(&run->tensors);
+    free(run->whole.events);
     if (run->has_report)
         ms_report_close(&run->report);
     free(run->names);
@@ -270,10 +284,12 @@ void ms_fit_run_close(struct ms_fit_run *run)
 
 const struct ms_course *ms_fit_course(const struct ms_fit_run *run, const struct ms_fit_way *way)
 {
-    return way->of_tensors ? &run->tensors : &run->blocks;
+    if (!way->of_tensors)
+        return &run->blocks;
+    return way->is_torch ? &run->tensors : &run->whole;
 }
 
 uint64_t ms_fit_beside(const struct ms_fit_run *run, const struct ms_fit_way *way)
 {
-    return run->others + (way->of_tensors ? run->beside_blocks : 0);
+    return run->others + (way->is_torch ? run->beside_blocks : 0);
 }

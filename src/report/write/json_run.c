@@ -108,6 +108,7 @@ void ms_json_run(struct ms_out *out, const struct ms_report_input *input)
     set_number(json, "local_rank");
     set_number(json, "world_size");
     set_text(json, "job_id");
+    set_text(json, "trace");
     json_object_set_new(json, "start_unix_ns", json_integer((json_int_t)process->start_unix_ns));
     json_object_set_new(json, "end_unix_ns",
                         json_integer((json_int_t)(process->start_unix_ns + input->snapshot->now_ns)));

@@ -3,7 +3,7 @@ import collections
 import difflib
 import os
 
-from . import faults, holder, judge, run
+from . import faults, fits, holder, judge, run
 
 Fact = collections.namedtuple("Fact", "holds name details")  # details: shown if it does not hold; notes of one that does
 
@@ -78,6 +78,7 @@ def play(bench, client, modes=tuple(run.MODES)):
             follow(bench, client, one, mode, native, played)
     holder.play(bench, client, played)
     faults.play(bench, client, played)
+    fits.play(bench, client, played)
     return played
 
 

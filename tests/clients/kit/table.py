@@ -9,6 +9,7 @@ A section is a client. Its keys:
   runs          a run a line: PROGRAM [VARIABLE=VALUE...] [ARGUMENT...] [view=VIEW]; VIEW is what run.view has to be
   holders       programs with a planted holder, a line each as in runs: played to three ends, and judged by what people are told (kit/holder.py)
   faults        programs with mistakes, a line each: PROGRAM [VARIABLE=VALUE...] NAME RULE; what is found of each and of its clean twin is judged (kit/faults.py)
+  fits          programs with sizes, a line each: PROGRAM [VARIABLE=VALUE...] SIZE SIZE...; what `memshim fit` tells of them is tried (kit/fits.py)
   build         what the compiler is told beside a program in C or C++ ({site}: the site-packages, {build}: the simulator)
   suite         a suite of the vendor's, a line: modules with tests of the kind that `runner` says (unittest; pytest); `deselect`, a regular expression a line, leaves out tests whose name it matches
   checkout      FOLDER NAME: the suite is in this folder of a checkout that the user names (kit/checkout.py), and its conftest.py imports NAME; with runner = pytest
@@ -24,7 +25,7 @@ import shlex
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KINDS = ("small", "large", "told")
-KEYS = ("kind", "requirements", "package", "reaches", "runs", "holders", "faults", "build", "suite", "runner", "deselect", "checkout", "diagnostics", "module", "processes", "figures", "missing")
+KEYS = ("kind", "requirements", "package", "reaches", "runs", "holders", "faults", "fits", "build", "suite", "runner", "deselect", "checkout", "diagnostics", "module", "processes", "figures", "missing")
 
 
 class Client:
@@ -44,6 +45,7 @@ class Client:
         self.runs = [Run(line) for line in lines(values.get("runs"))]
         self.holders = [Run(line) for line in lines(values.get("holders"))]
         self.faults = [Run(line) for line in lines(values.get("faults"))]
+        self.fits = [Run(line) for line in lines(values.get("fits"))]
         self.build = shlex.split(values.get("build", ""))
         self.suite = lines(values.get("suite"))
         self.runner = values.get("runner", "unittest")
