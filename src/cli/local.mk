@@ -63,7 +63,7 @@ CLI_SOURCES += src/cli/verbs/cmd_snapshot.c src/cli/verbs/cmd_trace.c
 CLI_SOURCES += src/cli/array.h
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/torch.h src/cli/tune/torch.c \
 	src/cli/tune/torch_model.h src/cli/tune/torch_blocks.c src/cli/tune/torch_device.c src/cli/tune/torch_settings.c
-CLI_SOURCES += src/cli/tune/replay_form.h \
+CLI_SOURCES += src/cli/tune/replay_form.h src/cli/tune/pieces.h src/cli/tune/pieces.c \
 	src/cli/tune/costs.def src/cli/tune/replay_run.h src/cli/tune/replay_run.c src/cli/tune/steps.h \
 	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \
 	src/cli/tune/kept.c src/cli/tune/trial.h src/cli/tune/trial.c src/cli/tune/search.h src/cli/tune/search.c \

@@ -98,6 +98,41 @@ static void test_phases(void)
     ms_course_close(&course);
 }
 
+/* Segments with pieces give way to these; a block beside them stays, and its free. */
+static void test_uncached(void)
+{
+    static const char both[] = "1 a 1 1000 0 5 0x7f0000000000\n"
+                               "2 A 1 600 0 9 0x7f0000000000\n"
+                               "3 a 2 300 0 7 0x7f0000001000\n"
+                               "4 A 2 400 0 9 0x7f0000000258\n"
+                               "5 F 1 600 0\n6 f 2 300 0\n7 F 2 400 0\n8 f 1 1000 0\n"
+                               "9 a 3 500 0 5 0x7f0000000000\n10 f 3 500 0\n";
+    struct ms_course course;
+    char error[200] = "", astray[1000];
+    const struct ms_course_event *e;
+
+    ok(read_text(both, false, &course, error) == 0, "two layers: %s", error);
+    ms_course_close(&course);
+    ok(ms_course_read_uncached(path, &course, error, sizeof(error)) == 0, "as if nothing were cached: %s",
+       error);
+    e = course.events;
+    ok(course.count == 8 && course.block_count == 4 && course.live_peak == 1300 && e[0].bytes == 600 &&
+           e[0].kind == MS_KIND_DEVICE && e[0].site == 9 && e[1].bytes == 300 && e[2].bytes == 400 &&
+           e[4].block == 1 && e[6].bytes == 500,
+       "pieces are blocks, and segments are left out: %zu", course.count);
+    ms_course_close(&course);
+    snprintf(astray, sizeof(astray), "%s11 A 3 10 0 9 0x7f0000000000\n", both);
+    if (read_text(astray, false, &course, error) < 0)
+        bail("%s", error);
+    ms_course_close(&course);
+    ok(ms_course_read_uncached(path, &course, error, sizeof(error)) == 1,
+       "not where a piece lies in no block");
+    if (read_text("1 a 1 10 0 5 0x7f0000000000\n", false, &course, error) < 0)
+        bail("%s", error);
+    ms_course_close(&course);
+    ok(ms_course_read_uncached(path, &course, error, sizeof(error)) == 1, "nor where there are none");
+}
+
 static void test_refused(void)
 {
     static const char *const texts[] = {
@@ -159,6 +194,7 @@ int main(void)
     test_blocks();
     test_pieces();
     test_many();
+    test_uncached();
     test_phases();
     test_refused();
     return done();

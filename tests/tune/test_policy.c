@@ -76,7 +76,7 @@ static void test_what_matters(void)
 
 static void test_joins(void)
 {
-    struct ms_policy_facts facts = {true, true, true, true, true, 3 << 20};
+    struct ms_policy_facts facts = {true, true, true, true, true, true, 3 << 20, 2 << 20};
     struct ms_policy vmm, all, none, track, align, both, three;
     char text[512];
 
@@ -94,6 +94,13 @@ static void test_joins(void)
     ok(!ms_policy_join(&vmm, &none, &three) && !ms_policy_join(&both, &align, &three) &&
            ms_policy_join(&vmm, &align, &three),
        "what excludes each other is not tried, also in threes");
+    ok(find(&facts, "PYTORCH_NO_CUDA_MEMORY_CACHING=1", &three) && ms_policy_uncached(&three) &&
+           !ms_policy_uncached(&all) && ms_policy_join(&three, &vmm, &both) &&
+           ms_policy_pending(&both, UINT64_C(1) << 30) == 62 << 20 &&
+           ms_policy_pending(&both, 1) == 32 << 20 && !ms_policy_pending(&vmm, 1),
+       "a framework's cache may be off, and then frees come while work is queued");
+    facts.tensors = false;
+    ok(!find(&facts, "PYTORCH_NO_CUDA_MEMORY_CACHING=1", &three), "not where its tensors are not known");
     for (size_t i = 0; i < sizeof(both.tried); i++)
         both.tried[i] = 0;
     ms_policy_write(&both, &facts, text, sizeof(text));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/array.h"
+#include "cli/tune/pieces.h"
 #include "record/live/ledger.h"
 #include "trace/reader.h"
 
@@ -33,6 +34,9 @@ struct reading {
     uint32_t threads[THREADS_MAX]; /* by the number that they have here */
     uint16_t thread_count;
     uint64_t live;
+    const struct ms_pieces
+        *pieces; /* both layers are read, but for the blocks that have pieces; NULL: one is */
+    size_t outer_count;
     char *error;
     size_t error_bytes;
 };
@@ -231,19 +235,38 @@ static int take_phase(struct reading *reading, const struct ms_trace_reader *tra
     return 0;
 }
 
+/* Numbers of the two layers are kept apart. False for an event that is left out. */
+static bool take_layer(struct reading *reading, const struct ms_trace_event *traced, uint64_t *id_p)
+{
+    bool inner = traced->layer == MS_LAYER_INNER;
+
+    *id_p = traced->id;
+    if (!reading->pieces && inner != reading->course->inner) {
+        reading->course->other_count++;
+        return false;
+    }
+    if (!reading->pieces)
+        return true;
+    *id_p = traced->id * 2 + inner;
+    if (inner)
+        return true;
+    if (traced->op == MS_TRACE_ALLOC)
+        return !reading->pieces->holds[reading->outer_count++];
+    return reading->place_room && place_find(reading->places, reading->place_room, *id_p)->used;
+}
+
 static int take_traced(struct reading *reading, const struct ms_trace_reader *trace,
                        const struct ms_trace_event *traced)
 {
     struct ms_course_event event = {.ns = traced->ns, .site = MS_COURSE_NO_SITE, .stream = traced->stream};
-    bool inner = traced->layer == MS_LAYER_INNER;
+    bool inner = traced->layer == MS_LAYER_INNER && !reading->pieces;
+    uint64_t id;
 
     reading->number++;
     if (traced->op > MS_TRACE_FREE)
         return take_phase(reading, trace, traced);
-    if (inner != reading->course->inner) {
-        reading->course->other_count++;
+    if (!take_layer(reading, traced, &id))
         return 0;
-    }
     if (take_stream(reading, trace, traced->stream) < 0)
         return -1;
     if (traced->op == MS_TRACE_ALLOC) {
@@ -251,11 +274,12 @@ static int take_traced(struct reading *reading, const struct ms_trace_reader *tr
         event.site = traced->site == MS_TRACE_NO_SITE ? MS_COURSE_NO_SITE : traced->site;
     }
     event.thread = thread_row(reading, traced->thread);
-    event.kind = traced->kind < MS_KIND_COUNT                       ? traced->kind
+    event.kind = reading->pieces && traced->layer == MS_LAYER_INNER ? MS_KIND_DEVICE
+                 : traced->kind < MS_KIND_COUNT                     ? traced->kind
                  : inner                                            ? MS_KIND_INNER
                  : reading->course->streams[traced->stream].ordered ? MS_KIND_ASYNC
                                                                     : MS_KIND_DEVICE;
-    return take_event(reading, traced->id, &event);
+    return take_event(reading, id, &event);
 }
 
 static int read_trace(struct reading *reading, struct ms_trace_reader *trace)
@@ -275,7 +299,8 @@ static int read_trace(struct reading *reading, struct ms_trace_reader *trace)
     return result;
 }
 
-int ms_course_read(const char *path, bool inner, struct ms_course *course, char *error, size_t error_bytes)
+static int read_path(const char *path, const struct ms_pieces *pieces, bool inner, struct ms_course *course,
+                     char *error, size_t error_bytes)
 {
     static struct reading reading;
     struct ms_trace_reader *trace = ms_trace_open(path, error, error_bytes);
@@ -284,7 +309,8 @@ int ms_course_read(const char *path, bool inner, struct ms_course *course, char 
     memset(course, 0, sizeof(*course));
     if (!trace)
         return -1;
-    reading = (struct reading){.path = path, .course = course, .error = error, .error_bytes = error_bytes};
+    reading = (struct reading){
+        .path = path, .course = course, .pieces = pieces, .error = error, .error_bytes = error_bytes};
     course->inner = inner;
     device_row(&reading, "cuda", 0); /* of stream 0, which no line is about */
     result = read_trace(&reading, trace);
@@ -294,6 +320,22 @@ int ms_course_read(const char *path, bool inner, struct ms_course *course, char 
     free(reading.phase_ids);
     if (result < 0)
         ms_course_close(course);
+    return result;
+}
+
+int ms_course_read(const char *path, bool inner, struct ms_course *course, char *error, size_t error_bytes)
+{
+    return read_path(path, NULL, inner, course, error, error_bytes);
+}
+
+int ms_course_read_uncached(const char *path, struct ms_course *course, char *error, size_t error_bytes)
+{
+    struct ms_pieces pieces;
+    int result = ms_pieces_find(path, &pieces, error, error_bytes);
+
+    if (result == 0)
+        result = read_path(path, &pieces, false, course, error, error_bytes);
+    ms_pieces_close(&pieces);
     return result;
 }
 

@@ -58,6 +58,10 @@ struct ms_course {
 /** Read the trace at `path`: its blocks, or with `inner` the pieces of them. Returns 0, or -1 with one line
  * in `error`: unreadable, no trace, a line that is none, a free of what is not there, no memory. */
 int ms_course_read(const char *path, bool inner, struct ms_course *course, char *error, size_t error_bytes);
+/** Read what the program would ask for if its allocator kept nothing: each piece as a block, and of the
+ * blocks those in which no piece ever lay. Returns 0; 1 where that cannot be told, as there are no pieces or
+ * some lie in no block; or -1 as above. */
+int ms_course_read_uncached(const char *path, struct ms_course *course, char *error, size_t error_bytes);
 void ms_course_close(struct ms_course *course);
 
 #endif

@@ -24,6 +24,7 @@ void ms_kept_add(struct ms_kept *kept, const struct ms_replay_order *order, uint
 /** Lets go of it; `over`: the file goes, too. */
 void ms_kept_close(struct ms_kept *kept, bool over);
 
+#define MS_KEPT_BASIS UINT64_C(0xcbf29ce484222325)
 /** A number of some bytes, begun with another. */
 uint64_t ms_kept_hash(uint64_t begun, const void *data, size_t bytes);
 

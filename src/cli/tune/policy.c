@@ -13,9 +13,10 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { HELD_SHARE = 4 };
+enum { HELD_SHARE = 4, LIMBO_PERCENT = 6 };
+#define LIMBO_LEAST (32 * MIB)
 
-enum matters { MATTERS_ALWAYS, MATTERS_PLAIN, MATTERS_LARGE, MATTERS_SINGLE, MATTERS_HELD };
+enum matters { MATTERS_ALWAYS, MATTERS_PLAIN, MATTERS_LARGE, MATTERS_SINGLE, MATTERS_HELD, MATTERS_TENSORS };
 
 static const char *const names[] = {
 #define MS_SETTING(id, name) name,
@@ -108,6 +109,8 @@ static bool can_matter(const struct ms_policy_facts *facts, const struct try_row
         return facts->single;
     case MATTERS_HELD:
         return facts->one_device && facts->plain && facts->held;
+    case MATTERS_TENSORS:
+        return facts->tensors;
     default:
         return true;
     }
@@ -155,6 +158,20 @@ bool ms_policy_join(const struct ms_policy *a, const struct ms_policy *b, struct
     return true;
 }
 
+bool ms_policy_uncached(const struct ms_policy *policy)
+{
+    return policy->tried[MS_SETTING_UNCACHED] != 0;
+}
+
+uint64_t ms_policy_pending(const struct ms_policy *policy, uint64_t live_peak)
+{
+    uint64_t share = (live_peak * LIMBO_PERCENT / 100 + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+
+    if (!ms_policy_uncached(policy))
+        return 0;
+    return share > LIMBO_LEAST ? share : LIMBO_LEAST;
+}
+
 unsigned ms_policy_count(const struct ms_policy *policy)
 {
     unsigned count = 0;
@@ -172,7 +189,8 @@ const char *ms_policy_value(const struct ms_policy *policy, const struct ms_poli
     if (!row)
         return NULL;
     if (!strcmp(row->value, "PEAK"))
-        snprintf(value, 32, "%" PRIu64 "M", (facts->live_peak + MIB - 1) / MIB);
+        snprintf(value, 32, "%" PRIu64 "M",
+                 ((ms_policy_uncached(policy) ? facts->uncached_peak : facts->live_peak) + MIB - 1) / MIB);
     else
         snprintf(value, 32, "%s", row->value);
     *reason_p = row->reason;

@@ -30,7 +30,8 @@ struct ms_policy_facts {
     bool single;     /* such blocks that MEMSHIM_SINGLE_MIN may be about */
     bool held;       /* memory is held for a good part of the time */
     bool one_device; /* all of it is on one device */
-    uint64_t live_peak;
+    bool tensors;    /* a framework's tensors are known, and what it would ask for without its cache */
+    uint64_t live_peak, uncached_peak;
 };
 
 void ms_policy_look(struct ms_policy_facts *facts, const struct ms_course *course);
@@ -40,6 +41,12 @@ size_t ms_policy_singles(const struct ms_policy_facts *facts);
 struct ms_policy ms_policy_single(const struct ms_policy_facts *facts, size_t index);
 /** Both together. False where a setting is in both, or one excludes the other. */
 bool ms_policy_join(const struct ms_policy *a, const struct ms_policy *b, struct ms_policy *both_p);
+/** True if it has the framework's cache off: then the course of its tensors is what is asked for. */
+bool ms_policy_uncached(const struct ms_policy *policy);
+/** Bytes that may be freed and still in use beyond what is replayed, by the default of MEMSHIM_LIMBO: a
+ * framework without its cache frees while work is queued, of which a replay knows nothing. 0 with the cache.
+ */
+uint64_t ms_policy_pending(const struct ms_policy *policy, uint64_t live_peak);
 /** How many settings it has. */
 unsigned ms_policy_count(const struct ms_policy *policy);
 

@@ -29,6 +29,41 @@ enum {
 #define WORSE       1000.0
 #define LITTLE_NS   1000.0 /* nobody cares for less */
 
+static int lay_out(struct ms_search_trace *trace)
+{
+    ms_steps_find(&trace->course, &trace->steps);
+    trace->content = ms_kept_hash(MS_KEPT_BASIS, trace->course.events,
+                                  trace->course.count * sizeof(*trace->course.events));
+    return ms_replay_open(&trace->course, &trace->replay);
+}
+
+/* Adds what a framework would ask for without its cache, if its pieces are known. */
+static int open_uncached(struct ms_search *search, struct ms_search_trace *trace)
+{
+    struct ms_search_trace *way = calloc(1, sizeof(*way));
+    char error[4608];
+    int result;
+
+    if (!way) {
+        ms_cli_error("out of memory");
+        return -1;
+    }
+    way->path = trace->path;
+    way->replay.fd = -1;
+    result = ms_course_read_uncached(trace->path, &way->course, error, sizeof(error));
+    if (result) {
+        free(way);
+        search->facts.tensors = false;
+        if (result < 0)
+            ms_cli_error("%s", error);
+        return result < 0 ? -1 : 0;
+    }
+    trace->uncached = way;
+    if (way->course.live_peak > search->facts.uncached_peak)
+        search->facts.uncached_peak = way->course.live_peak;
+    return lay_out(way);
+}
+
 static int open_trace(struct ms_search *search, const char *path)
 {
     struct ms_search_trace *trace = &search->traces[search->trace_count];
@@ -48,13 +83,18 @@ static int open_trace(struct ms_search *search, const char *path)
         return -1;
     }
     ms_policy_look(&search->facts, &trace->course);
-    ms_steps_find(&trace->course, &trace->steps);
-    return ms_replay_open(&trace->course, &trace->replay);
+    return open_uncached(search, trace) < 0 ? -1 : lay_out(trace);
+}
+
+const struct ms_search_trace *ms_search_way(const struct ms_search_trace *trace,
+                                            const struct ms_policy *policy)
+{
+    return ms_policy_uncached(policy) ? trace->uncached : trace;
 }
 
 int ms_search_open(struct ms_search *search, char *const *paths, size_t count)
 {
-    search->facts = (struct ms_policy_facts){.one_device = true, .held = true};
+    search->facts = (struct ms_policy_facts){.one_device = true, .held = true, .tensors = true};
     search->traces = calloc(count, sizeof(*search->traces));
     search->rows = calloc(ROWS_MAX, sizeof(*search->rows));
     if (!search->traces || !search->rows) {
@@ -279,11 +319,19 @@ const struct ms_search_row *ms_search_best(const struct ms_search *search)
     return best->completed && best->score < defaults->score * BETTER ? best : defaults;
 }
 
+static void close_trace(struct ms_search_trace *trace)
+{
+    ms_replay_close(&trace->replay);
+    ms_course_close(&trace->course);
+}
+
 void ms_search_close(struct ms_search *search)
 {
     for (size_t i = 0; i < search->trace_count; i++) {
-        ms_replay_close(&search->traces[i].replay);
-        ms_course_close(&search->traces[i].course);
+        if (search->traces[i].uncached)
+            close_trace(search->traces[i].uncached);
+        free(search->traces[i].uncached);
+        close_trace(&search->traces[i]);
     }
     free(search->traces);
     free(search->rows);

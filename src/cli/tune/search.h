@@ -18,6 +18,8 @@ struct ms_search_trace {
     struct ms_course course;
     struct ms_steps steps;
     struct ms_replay replay;
+    uint64_t content;                 /* a number of its events */
+    struct ms_search_trace *uncached; /* without its framework's cache; NULL: not known */
 };
 
 /* Figures of all traces: peaks are of the largest, the others are sums. */
@@ -44,6 +46,9 @@ struct ms_search {
 
 /** Reads the traces. 0, or -1 after an error line. */
 int ms_search_open(struct ms_search *search, char *const *paths, size_t count);
+/** The course that a policy is tried on. */
+const struct ms_search_trace *ms_search_way(const struct ms_search_trace *trace,
+                                            const struct ms_policy *policy);
 /** Fills in rows. 0, or -1 after an error line. */
 int ms_search_run(struct ms_search *search);
 /** The row that serves best: the defaults unless another is better. NULL where none completes. */

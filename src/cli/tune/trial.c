@@ -17,45 +17,47 @@ enum {
     LEAST_EVENTS = 100000000 /* replayed at most to find least devices of all rows */
 };
 #define GRANULE     (UINT64_C(2) << 20)
-#define BASIS       UINT64_C(0xcbf29ce484222325)
 #define FINER_SHARE 2048 /* where traces are long, least devices are found to this share */
 
-static void add_part(struct ms_trial *trial, size_t trace, size_t first, size_t last, bool peak)
+static void add_part(struct ms_trial *trial, size_t trace, enum ms_part part)
 {
-    trial->parts[trial->count++] = (struct ms_trial_part){trace, first, last, peak};
+    trial->parts[trial->count++] = (struct ms_trial_part){trace, part};
 }
 
-static void cut_trace(struct ms_trial *trial, size_t trace)
+static bool is_short(const struct ms_search_trace *trace)
 {
-    const struct ms_course *course = &trial->search->traces[trace].course;
-    size_t peak = course->live_peak_event, first = peak > PART_EVENTS ? peak - PART_EVENTS : 0,
-           last = first + PART_EVENTS + PART_EVENTS / 2;
+    return trace->course.count <= SHORT_EVENTS &&
+           (!trace->uncached || trace->uncached->course.count <= SHORT_EVENTS);
+}
 
-    if (course->count <= SHORT_EVENTS) {
-        add_part(trial, trace, 0, course->count, true);
-        return;
-    }
-    trial->whole = false;
-    add_part(trial, trace, 0, PART_EVENTS, false);
-    add_part(trial, trace, first, last < course->count ? last : course->count, true);
+/* The events of a part: [*first_p, *last_p). */
+static void bounds_of(enum ms_part part, const struct ms_course *course, size_t *first_p, size_t *last_p)
+{
+    size_t peak = course->live_peak_event, last = course->count;
+
+    *first_p = part == MS_PART_PEAK && peak > PART_EVENTS ? peak - PART_EVENTS : 0;
+    if (part == MS_PART_BEGINNING)
+        last = PART_EVENTS;
+    else if (part == MS_PART_PEAK)
+        last = *first_p + PART_EVENTS + PART_EVENTS / 2;
+    *last_p = last < course->count ? last : course->count;
 }
 
 static int open_one(struct ms_trial *trial, struct ms_search *search, bool whole)
 {
     *trial = (struct ms_trial){.search = search, .whole = true};
     trial->parts = calloc(2 * search->trace_count, sizeof(*trial->parts));
-    trial->contents = calloc(search->trace_count, sizeof(*trial->contents));
-    if (!trial->parts || !trial->contents)
+    if (!trial->parts)
         return -1;
     for (size_t i = 0; i < search->trace_count; i++) {
-        const struct ms_course *course = &search->traces[i].course;
-
-        trial->contents[i] = ms_kept_hash(BASIS, course->events, course->count * sizeof(*course->events));
         trial->steady |= search->traces[i].steps.count != 0;
-        if (whole)
-            add_part(trial, i, 0, course->count, true);
-        else
-            cut_trace(trial, i);
+        if (whole || is_short(&search->traces[i])) {
+            add_part(trial, i, MS_PART_WHOLE);
+            continue;
+        }
+        trial->whole = false;
+        add_part(trial, i, MS_PART_BEGINNING);
+        add_part(trial, i, MS_PART_PEAK);
     }
     return 0;
 }
@@ -63,12 +65,15 @@ static int open_one(struct ms_trial *trial, struct ms_search *search, bool whole
 int ms_trial_open(struct ms_trial *parts, struct ms_trial *whole, struct ms_search *search)
 {
     static struct ms_kept kept;
+    uint64_t key = MS_KEPT_BASIS;
 
     if (open_one(parts, search, false) < 0 || open_one(whole, search, true) < 0) {
         ms_cli_error("out of memory");
         return -1;
     }
-    ms_kept_open(&kept, ms_kept_hash(BASIS, whole->contents, search->trace_count * sizeof(*whole->contents)));
+    for (size_t i = 0; i < search->trace_count; i++)
+        key = ms_kept_hash(key, &search->traces[i].content, sizeof(search->traces[i].content));
+    ms_kept_open(&kept, key);
     parts->kept = whole->kept = &kept;
     if (kept.count)
         ms_cli_note("%zu replays of an earlier start were kept in %s: it goes on from there", kept.count,
@@ -80,9 +85,7 @@ void ms_trial_close(struct ms_trial *parts, struct ms_trial *whole, bool over)
 {
     ms_kept_close(whole->kept, over);
     free(parts->parts);
-    free(parts->contents);
     free(whole->parts);
-    free(whole->contents);
 }
 
 /* --- replays that are not kept yet --- */
@@ -123,8 +126,8 @@ static void one_done(void *arg, size_t index)
     show(batch);
 }
 
-/* Runs those of them that no earlier start has run. traces[i] says whose order i is. */
-static int replay(struct ms_trial *trial, const struct ms_replay_order *orders, const size_t *traces,
+/* Runs those of them that no earlier start has run. contents[i] says of what order i is. */
+static int replay(struct ms_trial *trial, const struct ms_replay_order *orders, const uint64_t *contents,
                   struct ms_replay_result *results, size_t count)
 {
     struct batch batch = {.trial = trial, .terminal = isatty(STDERR_FILENO) == 1};
@@ -136,9 +139,9 @@ static int replay(struct ms_trial *trial, const struct ms_replay_order *orders, 
     batch.places = calloc(count, sizeof(*batch.places));
     if (batch.orders && batch.results && batch.contents && batch.places) {
         for (size_t i = 0; i < count; i++)
-            if (!ms_kept_find(trial->kept, &orders[i], trial->contents[traces[i]], &results[i])) {
+            if (!ms_kept_find(trial->kept, &orders[i], contents[i], &results[i])) {
                 batch.orders[batch.count] = orders[i];
-                batch.contents[batch.count] = trial->contents[traces[i]];
+                batch.contents[batch.count] = contents[i];
                 batch.places[batch.count++] = i;
             }
         status = batch.count ? ms_replay_all(batch.orders, batch.results, batch.count, one_done, &batch) : 0;
@@ -164,50 +167,63 @@ static void add_sums(struct ms_replay_sums *to, const struct ms_replay_sums *mor
 static void take_result(struct ms_search_row *row, const struct ms_trial_part *part,
                         const struct ms_search_trace *trace, const struct ms_replay_result *result)
 {
+    uint64_t peak;
+
     row->completed &= result->completed;
     add_sums(&row->sums, &result->sums);
     add_sums(&row->steady, trace->steps.count ? &result->steady : &result->sums);
-    if (!part->peak)
+    if (part->part == MS_PART_BEGINNING)
         return;
-    row->peaks += result->peak;
-    if (result->peak > row->peak)
-        row->peak = result->peak;
+    peak = result->peak + ms_policy_pending(&row->policy, trace->course.live_peak);
+    row->peaks += peak;
+    if (peak > row->peak)
+        row->peak = peak;
+}
+
+/* The replay of a row on a part; `settings` has room for what it sets. */
+static struct ms_replay_order order_of(const struct ms_trial *trial, const struct ms_search_row *row,
+                                       const struct ms_trial_part *part, char settings[512])
+{
+    const struct ms_search_trace *way = ms_search_way(&trial->search->traces[part->trace], &row->policy);
+    struct ms_replay_order order = {.replay = &way->replay,
+                                    .settings = settings,
+                                    .device_bytes = trial->search->replay_device,
+                                    .warm = way->steps.count ? way->steps.first : SIZE_MAX};
+
+    ms_policy_write(&row->policy, &trial->search->facts, settings, 512);
+    bounds_of(part->part, &way->course, &order.first, &order.last);
+    return order;
 }
 
 int ms_trial_run(struct ms_trial *trial, struct ms_search_row *rows, size_t count)
 {
-    size_t total = count * trial->count, *traces = calloc(total + 1, sizeof(*traces));
+    size_t total = count * trial->count;
     struct ms_replay_order *orders = calloc(total + 1, sizeof(*orders));
     struct ms_replay_result *results = calloc(total + 1, sizeof(*results));
+    uint64_t *contents = calloc(total + 1, sizeof(*contents));
     char(*settings)[512] = calloc(count + 1, sizeof(*settings));
     int status = -1;
 
-    for (size_t i = 0; orders && results && settings && traces && i < total; i++) {
+    for (size_t i = 0; orders && results && settings && contents && i < total; i++) {
         const struct ms_trial_part *part = &trial->parts[i % trial->count];
-        const struct ms_search_trace *trace = &trial->search->traces[part->trace];
+        const struct ms_search_row *row = &rows[i / trial->count];
 
-        ms_policy_write(&rows[i / trial->count].policy, &trial->search->facts, settings[i / trial->count],
-                        512);
-        orders[i] = (struct ms_replay_order){&trace->replay,
-                                             settings[i / trial->count],
-                                             trial->search->replay_device,
-                                             part->first,
-                                             part->last,
-                                             trace->steps.count ? trace->steps.first : SIZE_MAX};
-        traces[i] = part->trace;
+        orders[i] = order_of(trial, row, part, settings[i / trial->count]);
+        contents[i] = ms_search_way(&trial->search->traces[part->trace], &row->policy)->content;
     }
-    if (orders && results && settings && traces)
-        status = replay(trial, orders, traces, results, total);
+    if (orders && results && settings && contents)
+        status = replay(trial, orders, contents, results, total);
     for (size_t i = 0; i < count && status == 0; i++) {
         rows[i] = (struct ms_search_row){.policy = rows[i].policy, .completed = true};
         for (size_t j = 0; j < trial->count; j++)
-            take_result(&rows[i], &trial->parts[j], &trial->search->traces[trial->parts[j].trace],
+            take_result(&rows[i], &trial->parts[j],
+                        ms_search_way(&trial->search->traces[trial->parts[j].trace], &rows[i].policy),
                         &results[i * trial->count + j]);
     }
     free(orders);
     free(results);
     free(settings);
-    free(traces);
+    free(contents);
     return status;
 }
 
@@ -251,30 +267,31 @@ static ssize_t step_all(struct ms_trial *trial, const struct ms_search_row *rows
     size_t traces = trial->search->trace_count, total = count * traces, open = 0;
     struct ms_replay_order *orders = calloc(total, sizeof(*orders));
     struct ms_replay_result *results = calloc(total, sizeof(*results));
-    size_t *items = calloc(total, sizeof(*items)), *of = calloc(total, sizeof(*of));
+    size_t *items = calloc(total, sizeof(*items));
+    uint64_t *contents = calloc(total, sizeof(*contents));
     char(*settings)[512] = calloc(count, sizeof(*settings));
     ssize_t status = -1;
 
-    for (size_t i = 0; orders && results && items && of && settings && i < total; i++) {
+    for (size_t i = 0; orders && results && items && contents && settings && i < total; i++) {
         uint64_t device = next_device(&bounds[i], grain);
-        const struct ms_search_trace *trace = &trial->search->traces[i % traces];
+        const struct ms_trial_part whole = {i % traces, MS_PART_WHOLE};
 
         if (!rows[i / traces].completed || !device)
             continue;
-        ms_policy_write(&rows[i / traces].policy, &trial->search->facts, settings[i / traces], 512);
-        orders[open] = (struct ms_replay_order){
-            &trace->replay, settings[i / traces], device, 0, trace->course.count, SIZE_MAX};
-        of[open] = i % traces;
+        orders[open] = order_of(trial, &rows[i / traces], &whole, settings[i / traces]);
+        orders[open].device_bytes = device;
+        orders[open].warm = SIZE_MAX;
+        contents[open] = ms_search_way(&trial->search->traces[i % traces], &rows[i / traces].policy)->content;
         items[open++] = i;
     }
-    if (orders && results && items && of && settings)
-        status = open == 0 || replay(trial, orders, of, results, open) == 0 ? (ssize_t)open : -1;
+    if (orders && results && items && contents && settings)
+        status = open == 0 || replay(trial, orders, contents, results, open) == 0 ? (ssize_t)open : -1;
     for (size_t i = 0; status > 0 && i < open; i++)
         take_device(&bounds[items[i]], orders[i].device_bytes, results[i].completed);
     free(orders);
     free(results);
     free(items);
-    free(of);
+    free(contents);
     free(settings);
     return status;
 }
@@ -288,7 +305,8 @@ int ms_trial_least(struct ms_trial *trial, struct ms_search_row *rows, size_t co
     ssize_t tried;
 
     for (size_t i = 0; i < traces; i++)
-        events += search->traces[i].course.count;
+        events += search->traces[i].uncached ? search->traces[i].uncached->course.count
+                                             : search->traces[i].course.count;
     most = LEAST_EVENTS / LEAST_STEPS / (events + 1);
     if (count > 2 && most < count)
         count = most < 2 ? 2 : most;
@@ -298,7 +316,8 @@ int ms_trial_least(struct ms_trial *trial, struct ms_search_row *rows, size_t co
     if (!bounds)
         return -1;
     for (size_t i = 0; i < count * traces; i++) {
-        const struct ms_course *course = &search->traces[i % traces].course;
+        const struct ms_course *course =
+            &ms_search_way(&search->traces[i % traces], &rows[i / traces].policy)->course;
 
         bounds[i].low = course->device_count > 1 ? 0 : course->live_peak / GRANULE * GRANULE;
         bounds[i].low -= bounds[i].low ? GRANULE : 0;
@@ -308,7 +327,8 @@ int ms_trial_least(struct ms_trial *trial, struct ms_search_row *rows, size_t co
         ;
     for (size_t i = 0; tried == 0 && i < count * traces; i++)
         if (rows[i / traces].completed && bounds[i].high > rows[i / traces].least)
-            rows[i / traces].least = bounds[i].high;
+            rows[i / traces].least =
+                bounds[i].high + ms_policy_pending(&rows[i / traces].policy, search->facts.uncached_peak);
     free(bounds);
     return tried < 0 ? -1 : 0;
 }

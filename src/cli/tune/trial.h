@@ -7,9 +7,11 @@
 #include "cli/tune/kept.h"
 #include "cli/tune/search.h"
 
+enum ms_part { MS_PART_WHOLE, MS_PART_BEGINNING, MS_PART_PEAK };
+
 struct ms_trial_part {
-    size_t trace, first, last;
-    bool peak; /* it has the trace's peak */
+    size_t trace;
+    enum ms_part part;
 };
 
 struct ms_trial {
@@ -17,9 +19,8 @@ struct ms_trial {
     struct ms_kept *kept;
     struct ms_trial_part *parts;
     size_t count;
-    bool whole;         /* the parts are whole traces */
-    bool steady;        /* and some of them have steps that repeat */
-    uint64_t *contents; /* of the traces */
+    bool whole;  /* the parts are whole traces */
+    bool steady; /* and some of them have steps that repeat */
 };
 
 /** Two trials, of parts and of the whole; they are the same where traces are short. 0, or -1 after an error

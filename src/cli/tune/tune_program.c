@@ -181,7 +181,7 @@ static int tell(const struct ms_tune_program *program, const struct ms_search *s
     if (asprintf(&settings, "%s MEMSHIM_REPORT=%s/%s%%p", line, program->directory, name) < 0)
         return MS_EXIT_FAILED;
     for (size_t i = 0; i < search->trace_count && !status; i++) {
-        const struct ms_search_trace *trace = &search->traces[i];
+        const struct ms_search_trace *trace = ms_search_way(&search->traces[i], &row->policy);
         struct ms_replay_order order = {&trace->replay,      settings, search->replay_device, 0,
                                         trace->course.count, SIZE_MAX};
         struct ms_replay_result result;
@@ -236,6 +236,8 @@ int ms_tune_check(struct ms_tune_program *program, const struct ms_search *searc
         options[count++] = (char *)"--sim";
     options[count++] = (char *)"--output";
     options[count++] = report;
+    if (ms_policy_uncached(&ms_search_best(search)->policy))
+        options[count++] = (char *)"--see-through";
     options[count++] = (char *)"--config";
     options[count++] = (char *)config;
     status = run(program, options, count);

@@ -270,10 +270,11 @@ void ms_tune_write(FILE *out, const struct ms_search *search)
         char value[32];
 
         name = ms_policy_value(&best->policy, &search->facts, i, value, &reason);
-        if (name) {
+        if (name && !strncmp(name, "MEMSHIM_", strlen("MEMSHIM_")))
             fprintf(out, "# %s\n%s = %s\n", reason, name + strlen("MEMSHIM_"), value);
-            any = true;
-        }
+        else if (name)
+            fprintf(out, "# %s: with memshim run --see-through, or %s=%s\n", reason, name, value);
+        any |= name != NULL;
     }
     if (!any)
         fputs("# nothing is better than the defaults\n", out);
