@@ -332,12 +332,14 @@ static enum outcome take_record(struct ms_trace_reader *reader, struct ms_trace_
 static enum outcome next_record(struct ms_trace_reader *reader, struct ms_trace_event *event)
 {
     size_t count = ms_trace_input_want(&reader->input, MS_TRACE_RECORD_BYTES);
-    const unsigned char *first = count ? ms_trace_input_at(&reader->input) : NULL;
-    struct ms_trace_cursor cursor = {first, first + count};
+    const unsigned char *first;
+    struct ms_trace_cursor cursor;
     enum outcome outcome;
 
     if (!count)
         return OVER;
+    first = ms_trace_input_at(&reader->input);
+    cursor = (struct ms_trace_cursor){first, first + count};
     outcome = take_record(reader, &cursor, event);
     if (outcome == BAD && cursor.at == cursor.end && count < MS_TRACE_RECORD_BYTES)
         return CUT;

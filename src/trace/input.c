@@ -131,7 +131,7 @@ static bool make_room(struct ms_trace_input *input, size_t count)
     size_t room = input->room ? input->room : ROOM;
     unsigned char *bytes;
 
-    if (input->begin)
+    if (input->begin && input->end > input->begin)
         memmove(input->bytes, input->bytes + input->begin, input->end - input->begin);
     input->end -= input->begin;
     input->begin = 0;
