@@ -92,6 +92,19 @@ static void run_long(void *arg)
     }
 }
 
+/* Blocks of which some are freed by the other, in lanes of their own: their events wait for one lock. */
+static void run_traced(void *arg)
+{
+    unsigned me = (unsigned)(size_t)arg;
+    ms_shard_mine.shard = (uint8_t)me;
+    for (unsigned i = 0; i < 3; i++) {
+        book_take(me * 8 + i, me, i % 2);
+        if (i)
+            book_give(me * 8 + i);
+    }
+    book_give((1 - me) * 8);
+}
+
 static void prepare(void)
 {
     book_start(false, "MEMSHIM_TIMELINE=16");
@@ -100,6 +113,11 @@ static void prepare(void)
 static void prepare_traced(void)
 {
     book_start(false, "MEMSHIM_TRACE=/ledgers/trace");
+}
+
+static void prepare_two(void)
+{
+    book_start(true, "MEMSHIM_TRACE=/ledgers/trace");
 }
 
 static void start_all(void)
@@ -113,16 +131,27 @@ static void start_long(void)
         engine_task(run_long, (void *)i);
 }
 
+static void start_traced(void)
+{
+    for (size_t i = 0; i < 2; i++)
+        engine_task(run_traced, (void *)i);
+}
+
+/* A trace says what happened, in an order in which it can have. */
 static void check(void)
 {
     char why[200];
-    if (!book_holds(why, sizeof why) || !book_exports_hold(why, sizeof why))
+    ms_trace_finish();
+    if (!book_holds(why, sizeof why) || !book_exports_hold(why, sizeof why) ||
+        !book_trace_holds(why, sizeof why))
         engine_fail("%s", why);
 }
 
 const struct program run_programs[] = {
     {"run", "everything that a program may tell, by one", prepare, start_all, check, RIGHT},
     {"run-traced", "likewise, with a trace", prepare_traced, start_all, check, RIGHT},
+    {"traced-by-two", "blocks that two record in a trace, freed by either", prepare_two, start_traced, check,
+     RIGHT},
     {"run-long", "blocks of many sites, by three in lanes of their own", prepare, start_long, check, RIGHT},
     {NULL, NULL, NULL, NULL, NULL, RIGHT},
 };
