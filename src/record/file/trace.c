@@ -34,8 +34,8 @@ static atomic_bool ended;
 static void summarize(void)
 {
     char text[MS_TRACE_SUMMARY_BYTES];
-    ms_trace_events_summary(text, sizeof text);
-    ms_trace_file_summary(path, text);
+    if (ms_trace_events_summary(text, sizeof text))
+        ms_trace_file_summary(path, text);
 }
 
 static void say_stopped(void)

@@ -11,6 +11,8 @@
 #include "record/file/trace_events.h"
 #include "record/file/trace_told.h"
 
+enum { WAIT_MS = 1000 };
+
 atomic_bool ms_trace_on, ms_told_finished;
 
 static struct ms_lock lines = MS_LOCK_INIT(MS_RANK_TRACE);
@@ -33,9 +35,10 @@ void ms_told_stop(int reason)
 
 void ms_trace_events_stop(int reason)
 {
-    ms_lock(&lines);
+    bool is_locked = ms_lock_within(&lines, WAIT_MS);
     ms_told_stop(reason);
-    ms_unlock(&lines);
+    if (is_locked)
+        ms_unlock(&lines);
 }
 
 int ms_trace_events_stopped(void)
@@ -232,9 +235,11 @@ bool ms_trace_events_start(void)
     return true;
 }
 
+/* The end may come in a signal handler, above whoever has the lock. */
 bool ms_trace_events_finish(void)
 {
-    ms_lock(&lines);
+    if (!ms_lock_within(&lines, WAIT_MS))
+        return true;
     atomic_store(&ms_told_finished, true);
     ms_told.easy_end = 0;
     if (ms_told.is_listing && atomic_load_explicit(&ms_trace_on, memory_order_relaxed))
@@ -244,15 +249,17 @@ bool ms_trace_events_finish(void)
     return is_done;
 }
 
-void ms_trace_events_summary(char *text, size_t bytes)
+bool ms_trace_events_summary(char *text, size_t bytes)
 {
-    ms_lock(&lines);
+    if (!ms_lock_within(&lines, WAIT_MS))
+        return false;
     snprintf(text, bytes, "allocs %llu frees %llu distinct_sizes %llu streams %llu peak_live_bytes %llu%s",
              (unsigned long long)ms_told.ids[MS_LAYER_OUTER],
              (unsigned long long)ms_told.frees[MS_LAYER_OUTER], (unsigned long long)ms_told.sizes,
              (unsigned long long)ms_told.streams, (unsigned long long)ms_told.peak_live_bytes[MS_LAYER_OUTER],
              atomic_load(&stopped) ? " cut short" : "");
     ms_unlock(&lines);
+    return true;
 }
 
 void ms_trace_events_reset(void)

@@ -22,8 +22,8 @@ int ms_trace_events_stopped(void);
 /** Lists what is live to the end, if it was being listed: false if there is more to do. From now on each
  * event is to be written at once. */
 bool ms_trace_events_finish(void);
-/** Text of the head's summary. */
-void ms_trace_events_summary(char *text, size_t bytes);
+/** Text of the head's summary; false if it cannot be told, as somebody ended inside. */
+bool ms_trace_events_summary(char *text, size_t bytes);
 void ms_trace_events_reset(void);
 
 #endif
