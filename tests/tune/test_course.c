@@ -127,6 +127,14 @@ static void test_uncached(void)
     ms_course_close(&course);
     ok(ms_course_read_uncached(path, &course, error, sizeof(error)) == 1,
        "not where a piece lies in no block");
+    if (read_text("1 a 1 2097152 0 5 0x0\n2 A 1 600 0 9 0x7f0000000000\n3 F 1 600 0\n", false, &course,
+                  error) < 0)
+        bail("%s", error);
+    ms_course_close(&course);
+    ok(ms_course_read_uncached(path, &course, error, sizeof(error)) == 0 && course.count == 2 &&
+           course.events[0].bytes == 600,
+       "but for one in memory that was mapped, which is the allocator's");
+    ms_course_close(&course);
     if (read_text("1 a 1 10 0 5 0x7f0000000000\n", false, &course, error) < 0)
         bail("%s", error);
     ms_course_close(&course);

@@ -6,179 +6,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/array.h"
 #include "cli/cli.h"
 #include "cli/load.h"
-#include "record/live/ledger.h"
+#include "cli/tune/pieces.h"
 #include "report/read/layer.h"
-#include "trace/reader.h"
 
 /* --- blocks that hold no tensors --- */
 
-struct live_block {
-    uint64_t address, bytes, id;
-    uint32_t block; /* counted as a course counts them */
-};
-
-struct beside {
-    struct live_block *live; /* blocks with an address, by it */
-    size_t count, room;
-    uint32_t block_count;
-    bool *holds; /* by block: a tensor lay in it, or it is an allocator's for other reasons */
-};
-
-static size_t live_find(const struct beside *beside, uint64_t address)
+/* The most of them that is live at a time. */
+static uint64_t most_beside(const struct ms_course *blocks, const struct ms_pieces *pieces)
 {
-    size_t low = 0, high = beside->count;
+    uint64_t *bytes = calloc((size_t)blocks->block_count + 1, sizeof(*bytes)), live = 0, most = 0;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
+    for (size_t i = 0; bytes && i < blocks->count; i++) {
+        const struct ms_course_event *event = &blocks->events[i];
 
-        if (beside->live[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low; /* the first behind it */
-}
-
-static int live_put(struct beside *beside, const struct ms_trace_event *event)
-{
-    size_t place = live_find(beside, event->address);
-    struct live_block *live = ms_array_grow(beside->live, sizeof(*live), beside->count, &beside->room, 1024);
-
-    if (!live)
-        return -1;
-    beside->live = live;
-    memmove(&live[place + 1], &live[place], (beside->count - place) * sizeof(*live));
-    live[place] = (struct live_block){event->address, event->bytes, event->id, beside->block_count};
-    beside->count++;
-    return 0;
-}
-
-static void live_take(struct beside *beside, const struct ms_trace_event *event)
-{
-    for (size_t place = live_find(beside, event->address); place-- > 0;)
-        if (beside->live[place].id == event->id) {
-            beside->count--;
-            memmove(&beside->live[place], &beside->live[place + 1],
-                    (beside->count - place) * sizeof(*beside->live));
-            return;
-        }
-}
-
-/* Memory by handle has no address of its own in a trace: it is an allocator's that maps it, as PyTorch's
- * expandable segments. */
-static int beside_look(struct beside *beside, const struct ms_trace_event *event)
-{
-    size_t place;
-    int status = 0;
-
-    if (event->layer == MS_LAYER_OUTER && event->op == MS_TRACE_ALLOC) {
-        if (event->address)
-            status = live_put(beside, event);
-        else
-            beside->holds[beside->block_count] = true;
-        beside->block_count++;
-        return status;
-    }
-    if (event->layer == MS_LAYER_OUTER) {
-        if (event->op == MS_TRACE_FREE && event->address)
-            live_take(beside, event);
-        return 0;
-    }
-    if (event->op != MS_TRACE_ALLOC)
-        return 0;
-    place = live_find(beside, event->address);
-    if (place && event->address - beside->live[place - 1].address < beside->live[place - 1].bytes)
-        beside->holds[beside->live[place - 1].block] = true;
-    return 0;
-}
-
-static int beside_find(struct beside *beside, const char *path)
-{
-    char error[512];
-    struct ms_trace_event event;
-    struct ms_trace_reader *reader = ms_trace_open(path, error, sizeof(error));
-    int more = reader ? 1 : -1;
-
-    while (more > 0 && (more = ms_trace_next(reader, &event)) > 0)
-        if (beside_look(beside, &event) < 0) {
-            snprintf(error, sizeof(error), "%s: there is no memory to read it", path);
-            more = -1;
-        }
-    if (reader)
-        ms_trace_close(reader);
-    if (more < 0)
-        ms_cli_error("%s", error);
-    return more;
-}
-
-/* One more event of the whole; blocks are counted behind tensors. */
-static void whole_add(struct ms_course *whole, const struct ms_course_event *event, uint32_t blocks_before,
-                      uint64_t *bytes, uint64_t *live_p)
-{
-    struct ms_course_event *added = &whole->events[whole->count];
-
-    *added = *event;
-    added->block += blocks_before;
-    if (event->bytes)
-        bytes[added->block] = event->bytes;
-    *live_p = event->bytes ? *live_p + event->bytes : *live_p - bytes[added->block];
-    if (*live_p > whole->live_peak) {
-        whole->live_peak = *live_p;
-        whole->live_peak_event = whole->count;
-    }
-    whole->count++;
-}
-
-/* Tensors and the blocks that hold none, in the order of time. `beside_p`: the most that is live of these
- * blocks. */
-static int whole_make(struct ms_fit_run *run, const bool *holds, uint64_t *beside_p)
-{
-    const struct ms_course *tensors = &run->tensors, *blocks = &run->blocks;
-    uint64_t *bytes = calloc((size_t)tensors->block_count + blocks->block_count + 1, sizeof(*bytes));
-    uint64_t *beside = bytes ? bytes + tensors->block_count : NULL, live = 0, live_beside = 0;
-    size_t t = 0;
-
-    run->whole = *tensors;
-    run->whole.count = run->whole.live_peak = 0;
-    run->whole.block_count += blocks->block_count;
-    run->whole.events = calloc(tensors->count + blocks->count + 1, sizeof(*run->whole.events));
-    if (!run->whole.events || !bytes) {
-        free(bytes);
-        ms_cli_error("there is no memory for %s", run->trace);
-        return -1;
-    }
-    for (size_t b = 0; b < blocks->count; b++) {
-        const struct ms_course_event *event = &blocks->events[b];
-
-        if (holds[event->block])
+        if (event->block >= pieces->count || pieces->holds[event->block])
             continue;
-        for (; t < tensors->count && tensors->events[t].ns < event->ns; t++)
-            whole_add(&run->whole, &tensors->events[t], 0, bytes, &live);
-        whole_add(&run->whole, event, tensors->block_count, bytes, &live);
-        live_beside = event->bytes ? live_beside + event->bytes : live_beside - beside[event->block];
-        *beside_p = live_beside > *beside_p ? live_beside : *beside_p;
+        live = event->bytes ? live + event->bytes : live - bytes[event->block];
+        if (event->bytes)
+            bytes[event->block] = event->bytes;
+        most = live > most ? live : most;
     }
-    for (; t < tensors->count; t++)
-        whole_add(&run->whole, &tensors->events[t], 0, bytes, &live);
     free(bytes);
-    return 0;
+    return most;
 }
 
+/* No blocks count beside tensors if it cannot be told which hold any. */
 static int beside_count(struct ms_fit_run *run)
 {
-    struct beside beside = {.holds = calloc((size_t)run->blocks.block_count + 1, sizeof(bool))};
-    int status = -1;
+    struct ms_pieces pieces;
+    char error[512];
+    int result = ms_pieces_find(run->trace, &pieces, error, sizeof(error));
 
-    if (!beside.holds)
-        ms_cli_error("there is no memory for %s", run->trace);
-    else if (beside_find(&beside, run->trace) == 0)
-        status = whole_make(run, beside.holds, &run->beside_blocks);
-    free(beside.live);
-    free(beside.holds);
-    return status;
+    if (result == 0) {
+        run->beside_blocks = most_beside(&run->blocks, &pieces);
+        result = ms_course_read_uncached(run->trace, &run->whole, error, sizeof(error));
+    } else if (result > 0) {
+        result = ms_course_read(run->trace, true, &run->whole, error, sizeof(error));
+    }
+    run->whole.inner = true; /* sizes are tensors' */
+    ms_pieces_close(&pieces);
+    if (result < 0)
+        ms_cli_error("%s", error);
+    return result < 0 ? -1 : 0;
 }
 
 /* --- the report --- */
@@ -275,7 +146,7 @@ void ms_fit_run_close(struct ms_fit_run *run)
 {
     ms_course_close(&run->blocks);
     ms_course_close(&run->tensors);
-    free(run->whole.events);
+    ms_course_close(&run->whole);
     if (run->has_report)
         ms_report_close(&run->report);
     free(run->names);

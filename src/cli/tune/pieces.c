@@ -1,6 +1,8 @@
 /* pieces.c - see pieces.h.
  *
- * Floor 5. Blocks that live are kept by address; segments are few, and a piece is looked up by halves. */
+ * Floor 5. Blocks that live are kept by address; segments are few, and a piece is looked up by halves. Memory
+ * by handle has no address of its own in a trace: it is an allocator's that maps it, as PyTorch's expandable
+ * segments, and counts as having pieces. */
 #include "cli/tune/pieces.h"
 
 #include <stdio.h>
@@ -19,7 +21,7 @@ struct range {
 struct finding {
     struct ms_pieces *pieces;
     struct range *live; /* by address */
-    size_t live_count, live_room, holds_room, piece_count, astray;
+    size_t live_count, live_room, holds_room, piece_count, astray, mapped;
 };
 
 /* The first that begins behind the address. */
@@ -49,9 +51,11 @@ static bool add_block(struct finding *finding, const struct ms_trace_event *even
     if (!holds)
         return false;
     pieces->holds = holds;
-    holds[pieces->count++] = false;
-    if (!event->address)
+    holds[pieces->count++] = !event->address;
+    if (!event->address) {
+        finding->mapped++;
         return true;
+    }
     live = ms_array_grow(finding->live, sizeof(*live), finding->live_count, &finding->live_room, 1024);
     if (!live)
         return false;
@@ -114,7 +118,7 @@ int ms_pieces_find(const char *path, struct ms_pieces *pieces, char *error, size
         }
     ms_trace_close(trace);
     free(finding.live);
-    return result < 0 ? -1 : !finding.piece_count || finding.astray;
+    return result < 0 ? -1 : !finding.piece_count || (finding.astray && !finding.mapped);
 }
 
 void ms_pieces_close(struct ms_pieces *pieces)

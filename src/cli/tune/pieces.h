@@ -8,12 +8,12 @@
 #include <stddef.h>
 
 struct ms_pieces {
-    bool *holds; /* by the block's allocation, from 0: a piece lay in it */
+    bool *holds; /* by the block's allocation, from 0: a piece lay in it, or may have */
     size_t count;
 };
 
-/** 0; 1 where there are no pieces, or some lie in no block; or -1 with one line in `error`. Whatever comes
- * back, ms_pieces_close() is due. */
+/** 0; 1 where there are no pieces, or some lie in no block and none can be in mapped memory; or -1 with one
+ * line in `error`. Whatever comes back, ms_pieces_close() is due. */
 int ms_pieces_find(const char *path, struct ms_pieces *pieces, char *error, size_t error_bytes);
 void ms_pieces_close(struct ms_pieces *pieces);
 
