@@ -61,12 +61,13 @@ CLI_SOURCES += src/cli/job/job.h src/cli/job/job.c src/cli/job/job_take.c src/cl
 	src/cli/run/host.h src/cli/run/host.c src/cli/verbs/cmd_merge.c
 CLI_SOURCES += src/cli/verbs/cmd_snapshot.c src/cli/verbs/cmd_trace.c
 CLI_SOURCES += src/cli/array.h
-CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/torch.h src/cli/tune/torch.c \
-	src/cli/tune/torch_model.h src/cli/tune/torch_blocks.c src/cli/tune/torch_device.c src/cli/tune/torch_settings.c
-CLI_SOURCES += src/cli/tune/replay_form.h src/cli/tune/pieces.h src/cli/tune/pieces.c \
+CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/pieces.h src/cli/tune/pieces.c
+CLI_SOURCES += src/cli/torch/torch.h src/cli/torch/torch.c src/cli/torch/torch_model.h src/cli/torch/torch_blocks.c \
+	src/cli/torch/torch_device.c src/cli/torch/torch_settings.c src/cli/torch/tries.h src/cli/torch/tries.c src/cli/torch/tries.def
+CLI_SOURCES += src/cli/tune/replay_form.h \
 	src/cli/tune/costs.def src/cli/tune/replay_run.h src/cli/tune/replay_run.c src/cli/tune/steps.h \
 	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \
-	src/cli/tune/kept.c src/cli/tune/trial.h src/cli/tune/trial.c src/cli/tune/search.h src/cli/tune/search.c \
+	src/cli/tune/kept.c src/cli/tune/trial.h src/cli/tune/trial.c src/cli/tune/search.h src/cli/tune/search.c src/cli/tune/search_torch.c \
 	src/cli/tune/tune.h src/cli/tune/tune_text.c src/cli/tune/tune_program.c src/cli/tune/cmd_tune.c
 CLI_SOURCES += src/cli/fit/law.h src/cli/fit/law.c src/cli/fit/fit.h src/cli/fit/fit_run.c src/cli/fit/fit_try.c \
 	src/cli/fit/fit_text.h src/cli/fit/fit_text.c src/cli/fit/cmd_fit.c

@@ -1,4 +1,4 @@
-"""scripts/bench torch: the model of PyTorch's allocator (src/cli/tune/torch.h) beside the allocator of the wheel. docs/internals/bench.md says how to read it.
+"""scripts/bench torch: the model of PyTorch's allocator (src/cli/torch/torch.h) beside the allocator of the wheel. docs/internals/bench.md says how to read it.
 
 Each trace is replayed by both with each of the settings, on a device with room to spare and on one that is a tenth larger than what is live at most. off_percent is by how much the
 model is wrong of what was reserved at most; the bench fails where that is more than one part of a hundred, or where one of them gets through on a device and the other does not.

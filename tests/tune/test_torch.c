@@ -1,6 +1,6 @@
 /* test_torch.c - the model of PyTorch's allocator on courses of which the answers can be told by hand, and
  * its settings. `scripts/bench torch` holds it against the allocator of the wheel. */
-#include "cli/tune/torch.h"
+#include "cli/torch/torch.h"
 
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/tune/torch.h"
+#include "cli/torch/torch.h"
 
 int main(int argc, char **argv)
 {

@@ -182,6 +182,23 @@ def look_at_costs():
     fact(all(rows[name][0] == native[name, 2 * MIB] for name in ("cuMemMap", "cuMemUnmap", "cuMemSetAccess")), "and what maps")
 
 
+def look_at_pytorch():
+    """Batches that grow: PyTorch's segments are each too short for the next one, and expandable ones grow."""
+    path, blocks, lines = os.path.join(TMP, "growing.trace"), 0, []
+    for step in range(12):
+        sizes = [(40 + 4 * step) * MIB] * 4
+        lines += [f"A {blocks + i + 1} {size} 0 1 {0x7f0000000000 + i * 4096:#x}" for i, size in enumerate(sizes)] + [f"F {blocks + i + 1} {size} 0" for i, size in enumerate(sizes)]
+        blocks += 4
+    with open(path, "w", encoding="ascii") as file:
+        file.write("# memshim 0.9.0, run 1: made, process 1\n0 a 1 %d 0 1 0x7f0000000000\n" % (1024 * MIB) + "".join(f"{number} {line}\n" for number, line in enumerate(lines)))
+    rows = told.tune(path)["pytorch"]
+    plain, best = rows[0], next(row for row in rows if row["chosen"])
+    fact("expandable_segments:True" in best["settings"] and best["reserved_bytes"] < plain["reserved_bytes"] // 2 and "excludes" in best,
+         f"PyTorch's own settings: {best['settings']} reserves {best['reserved_bytes'] // MIB} MiB for {plain['reserved_bytes'] // MIB}, and what it does not go with is told")
+    done = run("tune", path)
+    fact(f"PYTORCH_ALLOC_CONF={best['settings']}\n" in done.stdout and "vLLM" in done.stdout, "and the line to paste is there")
+
+
 look_at_costs()
 look_at_refusals()
 look_at_defaults()
@@ -190,6 +207,7 @@ look_at_interruption()
 if not WATCHED:
     look_at_table()
     look_at_recorded()
+    look_at_pytorch()
     look_at_truth()
 print(f"1..{len(FACTS)}")
 sys.exit(0 if all(FACTS) else 1)

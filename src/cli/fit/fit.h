@@ -6,7 +6,7 @@
 #define MS_CLI_FIT_H
 
 #include "cli/fit/law.h"
-#include "cli/tune/torch.h"
+#include "cli/torch/torch.h"
 #include "report/read/read.h"
 
 #define MS_FIT_GRANULE (UINT64_C(2) << 20)

@@ -13,25 +13,6 @@
 
 /* --- blocks that hold no tensors --- */
 
-/* The most of them that is live at a time. */
-static uint64_t most_beside(const struct ms_course *blocks, const struct ms_pieces *pieces)
-{
-    uint64_t *bytes = calloc((size_t)blocks->block_count + 1, sizeof(*bytes)), live = 0, most = 0;
-
-    for (size_t i = 0; bytes && i < blocks->count; i++) {
-        const struct ms_course_event *event = &blocks->events[i];
-
-        if (event->block >= pieces->count || pieces->holds[event->block])
-            continue;
-        live = event->bytes ? live + event->bytes : live - bytes[event->block];
-        if (event->bytes)
-            bytes[event->block] = event->bytes;
-        most = live > most ? live : most;
-    }
-    free(bytes);
-    return most;
-}
-
 /* No blocks count beside tensors if it cannot be told which hold any. */
 static int beside_count(struct ms_fit_run *run)
 {
@@ -40,7 +21,7 @@ static int beside_count(struct ms_fit_run *run)
     int result = ms_pieces_find(run->trace, &pieces, error, sizeof(error));
 
     if (result == 0) {
-        run->beside_blocks = most_beside(&run->blocks, &pieces);
+        run->beside_blocks = ms_pieces_beside(&pieces, &run->blocks);
         result = ms_course_read_uncached(run->trace, &run->whole, error, sizeof(error));
     } else if (result > 0) {
         result = ms_course_read(run->trace, true, &run->whole, error, sizeof(error));

@@ -160,7 +160,7 @@ static int tune(struct tune_options *options, char **paths, size_t count)
         return status;
     if (ms_search_open(&options->search, paths, count) < 0)
         return MS_EXIT_USAGE;
-    if (ms_search_run(&options->search) < 0)
+    if (ms_search_run(&options->search) < 0 || ms_search_torch(&options->search) < 0)
         return MS_EXIT_FAILED;
     status = ms_tune_compare(&options->program, &options->search);
     return status ? status : print(options);

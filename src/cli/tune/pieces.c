@@ -121,6 +121,24 @@ int ms_pieces_find(const char *path, struct ms_pieces *pieces, char *error, size
     return result < 0 ? -1 : !finding.piece_count || (finding.astray && !finding.mapped);
 }
 
+uint64_t ms_pieces_beside(const struct ms_pieces *pieces, const struct ms_course *blocks)
+{
+    uint64_t *bytes = calloc((size_t)blocks->block_count + 1, sizeof(*bytes)), live = 0, most = 0;
+
+    for (size_t i = 0; bytes && i < blocks->count; i++) {
+        const struct ms_course_event *event = &blocks->events[i];
+
+        if (event->block >= pieces->count || pieces->holds[event->block])
+            continue;
+        live = event->bytes ? live + event->bytes : live - bytes[event->block];
+        if (event->bytes)
+            bytes[event->block] = event->bytes;
+        most = live > most ? live : most;
+    }
+    free(bytes);
+    return most;
+}
+
 void ms_pieces_close(struct ms_pieces *pieces)
 {
     free(pieces->holds);

@@ -176,6 +176,21 @@ static int begin(struct job *job, const struct ms_replay_order *order, size_t in
     return 0;
 }
 
+uint64_t ms_replay_cost(const char *function, uint64_t calls, uint64_t bytes)
+{
+    static const char *const names[] = {
+#define MS_COST(function, what, call, move, gib) #function,
+#include "cli/tune/costs.def"
+#undef MS_COST
+    };
+
+    for (size_t row = 0; row < MS_ARRAY_LEN(names); row++)
+        if (!strcmp(names[row], function))
+            return calls * (costs[row].call + costs[row].move) +
+                   (uint64_t)((double)bytes * (double)costs[row].gib / (double)(1u << 30));
+    return 0;
+}
+
 static void add_calls(struct ms_replay_sums *sums, size_t row, const struct ms_replay_calls *calls)
 {
     sums->calls += costs[row].kind & KIND_CALL ? calls->calls : 0;

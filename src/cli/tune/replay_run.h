@@ -51,6 +51,9 @@ typedef void (*ms_replay_done_func_t)(void *arg, size_t index);
 int ms_replay_all(const struct ms_replay_order *orders, struct ms_replay_result *results, size_t count,
                   ms_replay_done_func_t done, void *arg);
 
+/** Nanoseconds that so many calls of a function take, which take or give back so many bytes together: by
+ * costs.def; 0 for a function that has no row. */
+uint64_t ms_replay_cost(const char *function, uint64_t calls, uint64_t bytes);
 /** The file that says what calls cost, for people. */
 extern const char ms_replay_costs_of[];
 

@@ -6,6 +6,7 @@
 #ifndef MS_CLI_TUNE_SEARCH_H
 #define MS_CLI_TUNE_SEARCH_H
 
+#include "cli/torch/tries.h"
 #include "cli/tune/policy.h"
 #include "cli/tune/replay_run.h"
 #include "cli/tune/steps.h"
@@ -32,6 +33,15 @@ struct ms_search_row {
     double score;   /* less is better */
 };
 
+/* Settings of PyTorch's own allocator on the tensors of the trace that has most of them; 0 rows: none has
+ * any. */
+struct ms_search_torch {
+    struct ms_torch_try tries[MS_TORCH_TRIES_MOST]; /* PyTorch as it comes first */
+    uint64_t ns[MS_TORCH_TRIES_MOST];               /* lost in the driver's calls */
+    size_t count, best;
+    uint64_t beside; /* bytes of blocks that hold no tensors, at most at a time */
+};
+
 struct ms_search {
     enum ms_goal goal;
     uint64_t device_bytes;  /* on which it must fit; 0: any */
@@ -39,7 +49,8 @@ struct ms_search {
     struct ms_search_trace *traces;
     size_t trace_count;
     struct ms_policy_facts facts;
-    uint64_t span_ns;           /* how long the programs ran, together */
+    uint64_t span_ns; /* how long the programs ran, together */
+    struct ms_search_torch torch;
     struct ms_search_row *rows; /* those that were replayed whole; the defaults first, then the best first */
     size_t row_count, tried;    /* how many policies were looked at */
 };
@@ -51,6 +62,8 @@ const struct ms_search_trace *ms_search_way(const struct ms_search_trace *trace,
                                             const struct ms_policy *policy);
 /** Fills in rows. 0, or -1 after an error line. */
 int ms_search_run(struct ms_search *search);
+/** Tries PyTorch's own settings, if the traces have tensors. 0, or -1 after an error line. */
+int ms_search_torch(struct ms_search *search);
 /** The row that serves best: the defaults unless another is better. NULL where none completes. */
 const struct ms_search_row *ms_search_best(const struct ms_search *search);
 void ms_search_close(struct ms_search *search);

@@ -124,6 +124,62 @@ static void print_recorded(FILE *out, const struct ms_tune_program *program)
             more_or_less(calls));
 }
 
+/* --- PyTorch's own settings --- */
+
+static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size_t row, size_t columns)
+{
+    const struct ms_torch_try *tried = &torch->tries[row];
+    uint64_t calls =
+        tried->result.segments + tried->result.segments_freed + tried->result.mapped + tried->result.unmapped;
+
+    fprintf(out, "%c ", row == torch->best ? '*' : ' ');
+    ms_text_column(out, *tried->settings ? tried->settings : "as it comes", columns);
+    if (!tried->result.completed) {
+        fprintf(out, "  does not fit\n");
+        return;
+    }
+    fprintf(out, "  %11s  %12s  %9" PRIu64 "  %9s  %9s\n",
+            size_text(tried->result.peak_reserved + torch->beside).text,
+            tried->least ? size_text(tried->least + torch->beside).text : "-", calls, "",
+            ms_text_duration((json_int_t)torch->ns[row]).text);
+}
+
+/* Rows with a least device: PyTorch as it comes, and those that reserve least. */
+static void print_torch(FILE *out, const struct ms_search_torch *torch)
+{
+    const struct ms_torch_try *best = &torch->tries[torch->best], *plain = &torch->tries[0];
+    size_t columns = 0;
+
+    if (!torch->count)
+        return;
+    fprintf(out,
+            "PyTorch's own settings, by a model of its allocator, with %s in blocks beside its tensors\n",
+            size_text(torch->beside).text);
+    for (size_t i = 0; i < torch->count; i++)
+        if (torch->tries[i].least && strlen(torch->tries[i].settings) > columns)
+            columns = strlen(torch->tries[i].settings);
+    columns = columns > strlen("as it comes") ? columns : strlen("as it comes");
+    fprintf(out, "  %-*s  %11s  %12s  %9s  %9s  %9s\n", (int)columns, "", "reserved", "least device", "calls",
+            "", "lost");
+    for (size_t i = 1; i < torch->count; i++)
+        if (torch->tries[i].least)
+            print_torch_row(out, torch, i, columns);
+    print_torch_row(out, torch, 0, columns);
+    if (!torch->best) {
+        fprintf(out, "Best   as it comes: none of %zu settings of PyTorch reserves less\n", torch->count - 1);
+        return;
+    }
+    fprintf(out,
+            "Best   of %zu settings of PyTorch, to be set where the program is started:\n"
+            "         PYTORCH_ALLOC_CONF=%s\n       ",
+            torch->count - 1, best->settings);
+    if (plain->result.completed)
+        fprintf(out, "%s less: ", size_text(plain->result.peak_reserved - best->result.peak_reserved).text);
+    fprintf(out, "%s\n", best->reason);
+    if (best->excludes)
+        fprintf(out, "       %s\n", best->excludes);
+}
+
 void ms_tune_print(FILE *out, const struct ms_search *search, const struct ms_tune_program *program)
 {
     const struct ms_search_row *best = ms_search_best(search), *defaults = &search->rows[0];
@@ -133,6 +189,7 @@ void ms_tune_print(FILE *out, const struct ms_search *search, const struct ms_tu
     print_table(out, search);
     if (!best) {
         fprintf(out, "Fits   with none of the %zu policies that were tried\n", search->tried);
+        print_torch(out, &search->torch);
         return;
     }
     print_steady(out, search, best);
@@ -146,6 +203,7 @@ void ms_tune_print(FILE *out, const struct ms_search *search, const struct ms_tu
         fprintf(out,
                 "Best   of %zu policies (goal: %s), to be set where the program is started:\n         %s\n",
                 search->tried, goal_text(search->goal), text);
+    print_torch(out, &search->torch);
     fprintf(out,
             "Not known from a trace: work that was queued, so MEMSHIM_LIMBO is left alone; what the program "
             "waits for; other processes.\n"
@@ -206,6 +264,29 @@ static json_t *figures_json(const struct ms_tune_figures *figures)
                      (json_int_t)figures->calls);
 }
 
+static json_t *torch_json(const struct ms_search_torch *torch)
+{
+    json_t *rows = json_array();
+
+    for (size_t i = 0; i < torch->count; i++) {
+        const struct ms_torch_try *tried = &torch->tries[i];
+        json_t *row = json_pack("{s:s, s:b, s:b}", "settings", tried->settings, "fits",
+                                tried->result.completed, "chosen", i == torch->best);
+
+        if (tried->result.completed)
+            json_object_update_new(row, json_pack("{s:I, s:I}", "reserved_bytes",
+                                                  (json_int_t)(tried->result.peak_reserved + torch->beside),
+                                                  "lost_ns", (json_int_t)torch->ns[i]));
+        if (tried->least)
+            json_object_set_new(row, "least_device_bytes",
+                                json_integer((json_int_t)(tried->least + torch->beside)));
+        if (tried->excludes)
+            json_object_set_new(row, "excludes", json_string(tried->excludes));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
 json_t *ms_tune_json(const struct ms_search *search, const struct ms_tune_program *program,
                      const struct ms_tune_seen *seen)
 {
@@ -221,6 +302,8 @@ json_t *ms_tune_json(const struct ms_search *search, const struct ms_tune_progra
         json_pack("{s:s, s:I, s:I, s:o, s:s, s:o, s:s?}", "goal", goal_text(search->goal), "device_bytes",
                   (json_int_t)search->replay_device, "tried", (json_int_t)search->tried, "traces",
                   traces_json(search), "costs", ms_replay_costs_of, "rows", rows, "line", best ? line : NULL);
+    if (search->torch.count)
+        json_object_set_new(object, "pytorch", torch_json(&search->torch));
     if (program->compares)
         json_object_set_new(object, "recorded",
                             json_pack("{s:o, s:o}", "seen", figures_json(&program->recorded), "replayed",
@@ -278,4 +361,7 @@ void ms_tune_write(FILE *out, const struct ms_search *search)
     }
     if (!any)
         fputs("# nothing is better than the defaults\n", out);
+    if (search->torch.best)
+        fprintf(out, "# of PyTorch's own settings: PYTORCH_ALLOC_CONF=%s\n",
+                search->torch.tries[search->torch.best].settings);
 }

@@ -6,8 +6,8 @@
  * and what is given back where the device has no more. scripts/test-clients torch-model holds it against the
  * allocator of the wheel. A course has no private pools (graphs, MemPool) and no moments at which a stream is
  * done with what record_stream was told, so these are not in it. */
-#ifndef MS_CLI_TUNE_TORCH_H
-#define MS_CLI_TUNE_TORCH_H
+#ifndef MS_CLI_TORCH_H
+#define MS_CLI_TORCH_H
 
 #include "cli/tune/course.h"
 
@@ -31,8 +31,9 @@ struct ms_torch_result {
     uint64_t peak_allocated;                     /* of blocks, as they were rounded */
     uint64_t device_reserved[MS_COURSE_DEVICES]; /* at each one's peak */
     uint64_t segments, segments_freed;           /* calls of cudaMalloc and cudaFree */
-    uint64_t mapped, unmapped; /* physical memory that was mapped and unmapped, in handles */
-    uint64_t retries;          /* requests that were refused first, and had what was cached given back */
+    uint64_t mapped, unmapped;         /* physical memory that was mapped and unmapped, in handles */
+    uint64_t taken_bytes, given_bytes; /* of segments and of what was mapped */
+    uint64_t retries; /* requests that were refused first, and had what was cached given back */
 };
 
 /** As PyTorch has them where nothing is set. */

@@ -1,7 +1,7 @@
 /* torch_settings.c - PYTORCH_ALLOC_CONF as the model takes it; see torch.h.
  *
  * Floor 5. Keys and values are those of c10/core/AllocatorConfig.cpp and c10/cuda/CUDAAllocatorConfig.cpp. */
-#include "cli/tune/torch.h"
+#include "cli/torch/torch.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* torch_blocks.c - blocks of the model and the orders that they stand in; see torch_model.h.
  *
  * Floor 5. */
-#include "cli/tune/torch_model.h"
+#include "cli/torch/torch_model.h"
 
 #include <stdlib.h>
 #include <string.h>

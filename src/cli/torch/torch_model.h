@@ -5,10 +5,10 @@
  * is of one stream and of small or large blocks. Segments come from the device and go back to it in
  * torch_device.c; torch.c serves requests. Where there is no memory for the model, `failed` is set, and all
  * go on to the end. */
-#ifndef MS_CLI_TUNE_TORCH_MODEL_H
-#define MS_CLI_TUNE_TORCH_MODEL_H
+#ifndef MS_CLI_TORCH_MODEL_H
+#define MS_CLI_TORCH_MODEL_H
 
-#include "cli/tune/torch.h"
+#include "cli/torch/torch.h"
 
 /* The constants of c10/core/AllocatorConfig.h, in bytes. */
 #define MS_TORCH_LEAST_BLOCK   UINT64_C(512)

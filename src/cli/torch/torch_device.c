@@ -1,7 +1,7 @@
 /* torch_device.c - what the model takes of a device, and gives back; see torch_model.h.
  *
  * Floor 5. */
-#include "cli/tune/torch_model.h"
+#include "cli/torch/torch_model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +62,7 @@ uint32_t ms_torch_segment_new(struct ms_torch_model *model, const struct ms_torc
                                        .pool = request->pool_number,
                                        .mapped = true});
     model->result->segments++;
+    model->result->taken_bytes += size;
     return row;
 }
 
@@ -72,6 +73,7 @@ void ms_torch_segment_free(struct ms_torch_model *model, uint32_t row)
     struct ms_torch_pool *pool = &model->pools[block->pool];
 
     unreserve(model, pool->device, block->size);
+    model->result->given_bytes += block->size;
     ms_torch_order_take(model, &pool->free, row);
     ms_torch_block_drop(model, row);
     model->result->segments_freed++;
@@ -145,6 +147,7 @@ static bool map(struct ms_torch_model *model, uint32_t row, uint64_t size)
         return false;
     }
     model->result->mapped += bytes / page;
+    model->result->taken_bytes += bytes;
     ms_torch_order_take(model, &pool->unmapped, row);
     if (bytes < block->size) {
         uint32_t rest = ms_torch_cut_end(model, row, block->size - bytes);
@@ -204,6 +207,7 @@ static void unmap(struct ms_torch_model *model, uint32_t row)
     model->blocks[row].mapped = false;
     unreserve(model, pool->device, past - first);
     model->result->unmapped += (past - first) / page;
+    model->result->given_bytes += past - first;
     ms_torch_join_both(model, row);
     if (ms_torch_is_whole(&model->blocks[row]))
         ms_torch_block_drop(model, row);

@@ -1,7 +1,7 @@
 /* torch.c - see torch.h.
  *
  * Floor 5. */
-#include "cli/tune/torch_model.h"
+#include "cli/torch/torch_model.h"
 
 #include <stdlib.h>
 

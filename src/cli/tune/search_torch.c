@@ -1,0 +1,103 @@
+/* search_torch.c - settings of PyTorch's own allocator; see search.h.
+ *
+ * Floor 5. They are tried by the model of it, on a device with room to spare. */
+#include "cli/tune/search.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/cli.h"
+#include "cli/tune/pieces.h"
+
+/* Those that are better than as it comes, and by how much less, are shown; so many least devices are looked
+ * for. */
+enum { LEASTS = 4 };
+
+static uint64_t lost_of(const struct ms_torch_result *result)
+{
+    if (result->mapped)
+        return ms_replay_cost("cuMemCreate", result->mapped, result->taken_bytes) +
+               ms_replay_cost("cuMemMap", result->mapped, 0) +
+               ms_replay_cost("cuMemSetAccess", result->mapped, 0) +
+               ms_replay_cost("cuMemUnmap", result->unmapped, 0) +
+               ms_replay_cost("cuMemRelease", result->unmapped, result->given_bytes);
+    return ms_replay_cost("cuMemAlloc_v2", result->segments, result->taken_bytes) +
+           ms_replay_cost("cuMemFree_v2", result->segments_freed, result->given_bytes);
+}
+
+/* Least devices of PyTorch as it comes, and of those that reserve least. */
+static int find_leasts(struct ms_search_torch *torch, const struct ms_course *course)
+{
+    bool done[MS_TORCH_TRIES_MOST] = {false};
+
+    for (unsigned found = 0; found < LEASTS; found++) {
+        size_t next = found ? SIZE_MAX : 0;
+
+        for (size_t i = 0; found && i < torch->count; i++)
+            if (!done[i] && torch->tries[i].result.completed &&
+                (next == SIZE_MAX ||
+                 torch->tries[i].result.peak_reserved < torch->tries[next].result.peak_reserved))
+                next = i;
+        if (next == SIZE_MAX)
+            return 0;
+        done[next] = true;
+        if (torch->tries[next].result.completed && ms_torch_try_least(course, &torch->tries[next]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int try_settings(struct ms_search *search, const struct ms_course *course)
+{
+    struct ms_search_torch *torch = &search->torch;
+    uint64_t capacity = search->device_bytes ? search->device_bytes : UINT64_MAX;
+    int count;
+
+    if (capacity != UINT64_MAX)
+        capacity -= torch->beside < capacity ? torch->beside : capacity;
+    count = ms_torch_try_all(course, capacity, torch->tries);
+    if (count < 0)
+        return -1;
+    torch->count = (size_t)count;
+    torch->best = ms_torch_try_best(torch->tries, torch->count);
+    for (size_t i = 0; i < torch->count; i++)
+        torch->ns[i] = lost_of(&torch->tries[i].result);
+    return find_leasts(torch, course);
+}
+
+static const struct ms_search_trace *fullest(const struct ms_search *search)
+{
+    const struct ms_search_trace *found = NULL;
+
+    for (size_t i = 0; i < search->trace_count; i++)
+        if (search->traces[i].course.other_count &&
+            (!found || search->traces[i].course.live_peak > found->course.live_peak))
+            found = &search->traces[i];
+    return found;
+}
+
+int ms_search_torch(struct ms_search *search)
+{
+    const struct ms_search_trace *trace = fullest(search);
+    struct ms_course course;
+    struct ms_pieces pieces = {0};
+    char error[4608] = "there is no memory to try PyTorch's settings";
+    int result;
+
+    if (!trace)
+        return 0;
+    if (ms_course_read(trace->path, true, &course, error, sizeof(error)) < 0) {
+        ms_cli_error("%s", error);
+        return -1;
+    }
+    result = ms_pieces_find(trace->path, &pieces, error, sizeof(error));
+    if (result >= 0 && course.block_count) {
+        search->torch.beside = ms_pieces_beside(&pieces, &trace->course);
+        result = try_settings(search, &course);
+    }
+    ms_pieces_close(&pieces);
+    ms_course_close(&course);
+    if (result < 0)
+        ms_cli_error("%s", error);
+    return result < 0 ? -1 : 0;
+}
