@@ -63,7 +63,8 @@ CLI_SOURCES += src/cli/verbs/cmd_snapshot.c src/cli/verbs/cmd_trace.c
 CLI_SOURCES += src/cli/array.h
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/pieces.h src/cli/tune/pieces.c
 CLI_SOURCES += src/cli/torch/torch.h src/cli/torch/torch.c src/cli/torch/torch_model.h src/cli/torch/torch_blocks.c \
-	src/cli/torch/torch_device.c src/cli/torch/torch_settings.c src/cli/torch/tries.h src/cli/torch/tries.c src/cli/torch/tries.def
+	src/cli/torch/torch_device.c src/cli/torch/torch_settings.c src/cli/torch/tries.h src/cli/torch/tries.c src/cli/torch/tries.def \
+	src/cli/torch/what_if.h src/cli/torch/what_if.c
 CLI_SOURCES += src/cli/tune/replay_form.h \
 	src/cli/tune/costs.def src/cli/tune/replay_run.h src/cli/tune/replay_run.c src/cli/tune/steps.h \
 	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \

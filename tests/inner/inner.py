@@ -307,7 +307,29 @@ def check_refused(release):
     fact("Out of memory: cudaMalloc of 50.0 MiB" in screen("summary", path) and "none" not in screen("validate", path), "and the summary's last", [screen("summary", path), screen("validate", path)])
 
 
-plan(82)
+def check_replayed():
+    """With a trace of the run, settings of PyTorch's are tried, and not only told to be worth a try."""
+    done, path = play("refused", "2", MEMSIM_MEMORY="64M", MEMSHIM_TRACE=os.path.join(TMP, "refused.trace"))
+    rows = json.loads(screen("oom", path, "--json"))["oom"]
+    tried = [(len(row.get("replayed", [])) > 10, any(each["fits"] for each in row.get("replayed", []))) for row in rows]
+    fact(done.returncode == 0 and tried == [(True, False), (True, False), (False, False), (False, False)], "by its trace no setting of PyTorch's serves what is too large", [tried])
+    text = screen("oom", path)
+    fact(text.count("by its trace, no setting of PyTorch's allocator would have served it") == 2 and "only another run can tell" not in text, "in words", [text])
+    report, mib = read(path), 1 << 20
+    report["run"]["trace"] = os.path.join(TMP, "made.trace")
+    report["inner_oom"] = [{**report["inner_oom"][0], "requested": 40 * mib, "reserved": 40 * mib, "device_free": 24 * mib}]
+    with open(report["run"]["trace"], "w", encoding="ascii") as file:  # what is kept of a segment splits it
+        file.write("# memshim 0.9.0, run %x: made, process %d\n" % (report["run"]["start_unix_ns"], report["run"]["pid"]))
+        file.write("1 A 1 %d 0 1 0x1000\n2 F 1 %d 0\n3 A 2 %d 0 1 0x1000\n" % (40 * mib, 40 * mib, 9 * mib))
+    with open(path + ".made", "w", encoding="utf-8") as file:
+        json.dump(report, file)
+    text = screen("oom", path + ".made")
+    fact("these settings of PyTorch's allocator would have served it:\n    PYTORCH_ALLOC_CONF=expandable_segments:True, with 60.0 MiB reserved\n" in text, "and those that would are told", [text])
+    os.unlink(os.path.join(TMP, "refused.trace"))
+    fact("only another run can tell" in screen("oom", path), "without the trace nobody knows", [])
+
+
+plan(86)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -326,5 +348,6 @@ check_elsewhere()
 check_growth()
 check_layers()
 check_categories()
+check_replayed()
 for release in (1, 2):
     check_refused(release)

@@ -9,6 +9,7 @@
 #include "cli/load.h"
 #include "cli/screens/multi_report.h"
 #include "cli/screens/summary.h"
+#include "cli/torch/what_if.h"
 #include "record/footprint/pools.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
@@ -48,6 +49,21 @@ static void oom_sum_up(const void *view, json_int_t figures[MS_MANY_FIGURES])
     figures[0] = (json_int_t)json_array_size(*(json_t *const *)view);
 }
 
+/* `replayed`: PyTorch's settings by the run's trace, and whether the request would have been served. */
+static void set_replayed(json_t *object, const struct ms_report *report, const json_t *row)
+{
+    struct ms_torch_try tries[MS_TORCH_TRIES_MOST];
+    int count = ms_torch_what_if(report, row, tries);
+    json_t *replayed = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(replayed, json_pack("{s:s, s:b}", "settings", tries[i].settings, "fits",
+                                                  tries[i].result.completed));
+    if (count)
+        json_object_set(object, "replayed", replayed);
+    json_decref(replayed);
+}
+
 static json_t *oom_report_json(const char *path, const struct ms_report *report, const void *view,
                                const void *options)
 {
@@ -63,6 +79,7 @@ static json_t *oom_report_json(const char *path, const struct ms_report *report,
             continue;
         }
         ms_cli_set_stack(copy, report, ms_report_int(row, "stack"));
+        set_replayed(copy, report, row);
         json_array_append_new(rows, copy);
     }
     object = json_pack("{s:s, s:o}", "file", path, "oom", rows);
@@ -204,6 +221,34 @@ static bool oom_is_try(const json_t *fit)
     return !strcmp(ms_report_text(fit, "how"), "try");
 }
 
+/* Settings of PyTorch's by the run's trace: the three that would have reserved least of those that fit. False
+ * without a trace. */
+static bool print_replayed(FILE *out, const struct ms_report *report, const json_t *row)
+{
+    enum { SHOWN = 3 };
+    struct ms_torch_try tries[MS_TORCH_TRIES_MOST];
+    bool told[MS_TORCH_TRIES_MOST] = {false};
+    int count = ms_torch_what_if(report, row, tries), best;
+
+    for (int shown = 0; shown < SHOWN && count; shown++) {
+        best = -1;
+        for (int i = 1; i < count; i++)
+            if (!told[i] && tries[i].result.completed &&
+                (best < 0 || tries[i].result.peak_reserved < tries[best].result.peak_reserved))
+                best = i;
+        if (best < 0 && !shown)
+            fputs("  by its trace, no setting of PyTorch's allocator would have served it\n", out);
+        if (best < 0)
+            return true;
+        if (!shown)
+            fputs("  by its trace, these settings of PyTorch's allocator would have served it:\n", out);
+        told[best] = true;
+        fprintf(out, "    PYTORCH_ALLOC_CONF=%s, with %s reserved\n", tries[best].settings,
+                ms_text_size((json_int_t)tries[best].result.peak_reserved).text);
+    }
+    return count > 0;
+}
+
 static void oom_print_row(FILE *out, const struct ms_report *report, const json_t *row, size_t top)
 {
     const char *phase = ms_report_text(json_object_get(row, "phase"), "name");
@@ -228,11 +273,12 @@ static void oom_print_row(FILE *out, const struct ms_report *report, const json_
     json_array_foreach (fits, i, fit)
         if (!oom_is_try(fit))
             print_fit(out, report, row, fit);
-    if (sure < json_array_size(fits))
+    if (!print_replayed(out, report, row) && sure < json_array_size(fits)) {
         fputs("  this may have, as only another run can tell:\n", out);
-    json_array_foreach (fits, i, fit)
-        if (oom_is_try(fit))
-            print_fit(out, report, row, fit);
+        json_array_foreach (fits, i, fit)
+            if (oom_is_try(fit))
+                print_fit(out, report, row, fit);
+    }
     oom_print_holders(out, report, row, top);
 }
 
