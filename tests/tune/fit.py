@@ -137,6 +137,19 @@ def look_at_refusals():
                         (["--sized", "8=" + trace, "--sized", "9=" + trace], "--device SIZE"), ([os.path.join(TMP, "none")], "cannot read")):
         done = run("fit", *words)
         fact(done.returncode == 2 and what in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"refused: {done.stderr.strip()}")
+    os.mkfifo(os.path.join(TMP, "fifo"))
+    empty = write_trace("empty.trace", [])
+    tensors = write_trace("one.trace", [("a", 1, 20 * MIB, 0, 1, "0x7f0000000000"), ("A", 1, MIB, 0, 1, "0x7f0000000000")])
+    for words, what in (([os.path.join(TMP, "fifo")], "regular file"), ([empty], "nothing was allocated"), (["--policy", "MEMSHIM_TRACE=" + os.path.join(TMP, "evil"), trace], "--policy"),
+                        (["--policy", "MEMSHIM_KEEP=0 MEMSHIM_LOG=debug", trace], "--policy"), (["--policy", "max_split_size_mb:1", tensors], "PyTorch takes no"),
+                        (["--policy", "large_segment_size_mb:10", tensors], "PyTorch takes no"), (["--policy", "backend:cudaMallocAsync", tensors], "PyTorch takes no")):
+        done = run("fit", *words)
+        fact(done.returncode == 2 and what in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"refused: {done.stderr.strip()}")
+    both = os.path.join(TMP, "both")
+    done = run("run", "-q", "--sim", "-o", both, "--trace", both, "--", SHAPES, "decode")
+    fact(done.returncode == 2 and "would both be" in done.stderr and not os.path.exists(both), "a report and its trace are two files")
+    same = [word for size in (8, 16) for word in ("--sized", f"{size}={trace}")]
+    fact("1.00 GiB: any\n" in run("fit", "--device", "1G", *same).stdout, "memory that does not grow fits at any size")
     report = os.path.join(TMP, "traceless.json")
     run("run", "-q", "--sim", "-o", report, "--", SHAPES, "decode")
     done = run("fit", report)

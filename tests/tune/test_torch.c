@@ -155,6 +155,9 @@ static void test_settings(void)
                                       "roundup_power2_divisions:[256:1",
                                       "roundup_power2_divisions:[255:1]",
                                       "garbage_collection_threshold:2",
+                                      "max_split_size_mb:19",
+                                      "large_segment_size_mb:10",
+                                      "backend:cudaMallocAsync",
                                       "large_segment_size_mb:0"};
     struct ms_torch_settings settings;
     char error[200];

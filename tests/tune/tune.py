@@ -190,13 +190,19 @@ def look_at_pytorch():
         lines += [f"A {blocks + i + 1} {size} 0 1 {0x7f0000000000 + i * 4096:#x}" for i, size in enumerate(sizes)] + [f"F {blocks + i + 1} {size} 0" for i, size in enumerate(sizes)]
         blocks += 4
     with open(path, "w", encoding="ascii") as file:
-        file.write("# memshim 0.9.0, run 1: made, process 1\n0 a 1 %d 0 1 0x7f0000000000\n" % (1024 * MIB) + "".join(f"{number} {line}\n" for number, line in enumerate(lines)))
+        file.write("# memshim 0.9.0, run 1: made, process 1\n0 a 1 %d 0 1 0x7f0000000000\n" % (2976 * MIB) + "".join(f"{number} {line}\n" for number, line in enumerate(lines)))
     rows = told.tune(path)["pytorch"]
     plain, best = rows[0], next(row for row in rows if row["chosen"])
     fact("expandable_segments:True" in best["settings"] and best["reserved_bytes"] < plain["reserved_bytes"] // 2 and "excludes" in best,
          f"PyTorch's own settings: {best['settings']} reserves {best['reserved_bytes'] // MIB} MiB for {plain['reserved_bytes'] // MIB}, and what it does not go with is told")
     done = run("tune", path)
     fact(f"PYTORCH_ALLOC_CONF={best['settings']}\n" in done.stdout and "vLLM" in done.stdout, "and the line to paste is there")
+    with open(path, encoding="ascii") as file:
+        text = file.read().replace(str(2976 * MIB), str(1024 * MIB))
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    done = run("tune", path)
+    fact("None   is advised: the run itself had 1.00 GiB" in done.stdout and "PYTORCH_ALLOC_CONF" not in done.stdout, "but not where the run itself had something else")
 
 
 look_at_costs()

@@ -9,7 +9,10 @@
 #include "cli/load.h"
 #include "cli/fit/fit_text.h"
 
-enum { ORDERS = 4 }; /* of threads that are tried beside the one that was seen */
+enum {
+    ORDERS = 4,
+    ORDERS_EVENTS = 100000
+}; /* of threads that are tried beside the one that was seen, up to so long */
 
 struct fit_options {
     struct ms_cli_printing printing;
@@ -153,6 +156,8 @@ static int try_orders(struct ms_fit_table *table, struct ms_fit_row *row)
     struct ms_course other = *course;
     int status = 0;
 
+    if (course->count > ORDERS_EVENTS)
+        return 0;
     other.events = malloc((course->count + 1) * sizeof(*other.events));
     if (!other.events)
         return 0;
@@ -211,7 +216,7 @@ static int find_largest(const struct ms_fit_table *table, struct ms_fit_row *row
     double low = 0, high = 1;
     bool fits = capacity > 0;
 
-    while (fits && high < 1e9) {
+    while (fits && low < MS_FIT_ANY_SIZE) {
         if (fits_at(table, row, high, capacity, &fits) < 0)
             return -1;
         if (fits) {
@@ -219,7 +224,7 @@ static int find_largest(const struct ms_fit_table *table, struct ms_fit_row *row
             high *= 2;
         }
     }
-    while (high - low > 1) {
+    while (low < MS_FIT_ANY_SIZE && high - low > 1) {
         double middle = floor((low + high) / 2);
 
         if (fits_at(table, row, middle, capacity, &fits) < 0)

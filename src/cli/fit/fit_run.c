@@ -5,7 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/files.h"
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/tune/pieces.h"
@@ -37,12 +40,14 @@ static int beside_count(struct ms_fit_run *run)
 
 static bool is_report(const char *path)
 {
-    FILE *file = fopen(path, "r");
-    int first = file ? fgetc(file) : EOF;
+    struct stat st;
+    int fd = ms_file_open_regular(path, &st);
+    char first = '\0';
+    bool is = fd >= 0 && read(fd, &first, 1) == 1 && first == '{';
 
-    if (file)
-        fclose(file);
-    return first == '{';
+    if (fd >= 0)
+        close(fd);
+    return is;
 }
 
 /* At the moment at which most was in use. */
@@ -117,6 +122,10 @@ int ms_fit_run_open(struct ms_fit_run *run, const char *path)
     if (ms_course_read(run->trace, false, &run->blocks, error, sizeof(error)) < 0 ||
         ms_course_read(run->trace, true, &run->tensors, error, sizeof(error)) < 0) {
         ms_cli_error("%s", error);
+        return -1;
+    }
+    if (!run->blocks.block_count && !run->tensors.block_count) {
+        ms_cli_error("%s: nothing was allocated in it", run->trace);
         return -1;
     }
     run->has_tensors = run->tensors.count > 0;

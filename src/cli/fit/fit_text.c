@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/torch/tries.h"
 #include "cli/load.h"
 #include "report/text/text.h"
 
@@ -32,6 +33,26 @@ static uint64_t needed(const struct ms_fit_table *table, const struct ms_fit_row
 static uint64_t needed_most(const struct ms_fit_table *table, const struct ms_fit_row *row)
 {
     return row->least_most + ms_fit_beside(shown(table), &row->way);
+}
+
+/* With the blocks beside tensors, as the other ways have them. */
+static uint64_t reserved(const struct ms_fit_table *table, const struct ms_fit_row *row)
+{
+    return row->reserved + (row->way.is_torch ? shown(table)->beside_blocks : 0);
+}
+
+/* A model that does not have what the run had says so: its streams, private pools or empty_cache() are the
+ * reason, or settings of its own. */
+static void print_model_off(FILE *out, const struct ms_fit_table *table)
+{
+    const struct ms_fit_run *run = shown(table);
+    uint64_t told = reserved(table, &table->rows[0]), had = run->blocks.live_peak;
+
+    if (run->has_tensors && ms_torch_is_off(told, had))
+        fprintf(out,
+                "  The run itself had %s of the vendor's, not %s: by several streams, graphs' pools,\n"
+                "  empty_cache() or settings of its own. What is told of PyTorch is wrong by as much.\n",
+                size_text(had).text, size_text(told).text);
 }
 
 static void print_head(FILE *out, const struct ms_fit_table *table)
@@ -79,13 +100,15 @@ static void print_ways(FILE *out, const struct ms_fit_table *table)
 
         fputs("  ", out);
         ms_text_column(out, row->way.name, NAME_MOST);
-        fprintf(out, "  %11s  %12s", size_text(row->reserved).text, size_text(needed(table, row)).text);
+        fprintf(out, "  %11s  %12s", size_text(reserved(table, row)).text,
+                size_text(needed(table, row)).text);
         for (size_t i = 0; i < table->device_count; i++) {
             cell_text(table, row, i, text);
             fprintf(out, "  %*s", CELL, text);
         }
         fputc('\n', out);
     }
+    print_model_off(out, table);
     if (!table->reordered)
         return;
     for (size_t r = 0; r < table->row_count; r++)
@@ -105,10 +128,12 @@ static void print_sizes(FILE *out, const struct ms_fit_table *table)
         fputs("  ", out);
         ms_text_column(out, row->way.name, NAME_MOST);
         for (size_t i = 0; i < table->device_count; i++) {
-            if (row->largest[i] > 0)
-                fprintf(out, "  %12s: %-8.0f", size_text(table->devices[i]).text, row->largest[i]);
+            if (row->largest[i] >= MS_FIT_ANY_SIZE)
+                fprintf(out, "  %s: any", size_text(table->devices[i]).text);
+            else if (row->largest[i] > 0)
+                fprintf(out, "  %s: %.0f", size_text(table->devices[i]).text, row->largest[i]);
             else
-                fprintf(out, "  %12s: none    ", size_text(table->devices[i]).text);
+                fprintf(out, "  %s: none", size_text(table->devices[i]).text);
         }
         fputc('\n', out);
     }
@@ -149,6 +174,8 @@ static void print_share(FILE *out, const struct ms_fit_table *table, const struc
     if (site) {
         ms_text_put(out, ms_cli_site_api(site));
         ms_text_put_own(out, report, ms_report_int(site, "stack"));
+    } else if (share->site == MS_COURSE_NO_SITE) {
+        fputs("of no site", out);
     } else {
         fprintf(out, "site %u of the trace", share->site);
     }
@@ -184,7 +211,8 @@ static void print_next(FILE *out, const struct ms_fit_table *table)
                 size_text(needed(table, &table->rows[0]) - needed(table, &table->rows[best])).text,
                 table->rows[0].way.name);
     else if (table->share_count)
-        fputs("\nFirst  nothing that can be set is better: less has to be live at the peak\n", out);
+        fputs("\nFirst  nothing that can be set runs on a smaller device: less has to be live at the peak\n",
+              out);
 }
 
 void ms_fit_print(FILE *out, const struct ms_fit_table *table)

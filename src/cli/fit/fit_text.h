@@ -10,6 +10,8 @@
 
 #include "cli/fit/fit.h"
 
+#define MS_FIT_ANY_SIZE 1e9 /* a size beyond which nothing is tried */
+
 enum { MS_FIT_DEVICES_MOST = 8, MS_FIT_WAYS_MOST = 8, MS_FIT_RUNS_MOST = 16 };
 
 /* A way with what was found. */
@@ -17,7 +19,8 @@ struct ms_fit_row {
     struct ms_fit_way way;
     uint64_t reserved;          /* at its peak, where there is room to spare */
     uint64_t least, least_most; /* the least device, and the most that it takes in another order of threads */
-    double largest[MS_FIT_DEVICES_MOST]; /* size that fits each device; 0: none; INFINITY: as large as any */
+    double largest[MS_FIT_DEVICES_MOST]; /* MS_FIT_ANY_SIZE: memory does not grow; size that fits each device;
+                                            0: none; INFINITY: as large as any */
 };
 
 struct ms_fit_table {

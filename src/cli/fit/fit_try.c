@@ -32,19 +32,43 @@ static int by_torch(struct ms_fit_way *way, const char *name, const char *settin
     return -1;
 }
 
+/* Variables of the pool alone: others would have the replay write files, or record. */
+static bool are_policies(const char *text)
+{
+    static const char *const names[] = {"MODE",       "BACKING", "PACK",  "ALIGN",
+                                        "SINGLE_MIN", "KEEP",    "LIMBO", "PREALLOC"};
+    bool any = false;
+
+    while (*text) {
+        size_t length = strcspn(text, " "), name = strcspn(text, "=");
+        bool is = false;
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            is = is || (name < length && name == 8 + strlen(names[i]) && strncmp(text, "MEMSHIM_", 8) == 0 &&
+                        strncmp(text + 8, names[i], name - 8) == 0);
+        if (!is)
+            return false;
+        any = true;
+        text += length;
+        text += strspn(text, " ");
+    }
+    return any;
+}
+
 /* "MEMSHIM_KEEP=0 MEMSHIM_PACK=all", or "expandable_segments:True,max_split_size_mb:64". */
 static int way_of(struct ms_fit_way *way, const struct ms_fit_run *run, const char *policy)
 {
-    if (strncmp(policy, "MEMSHIM_", 8) == 0 && strchr(policy, '=')) {
+    if (are_policies(policy)) {
         *way = replayed(policy, false, policy);
         return 0;
     }
     if (strncmp(policy, "MEMSHIM_", 8) != 0 && strchr(policy, ':') && run->has_tensors)
         return by_torch(way, policy, policy);
-    ms_cli_error(run->has_tensors
-                     ? "--policy '%s' is not allowed: MEMSHIM_NAME=VALUE..., or settings as "
-                       "PYTORCH_ALLOC_CONF has them"
-                     : "--policy '%s' is not allowed: MEMSHIM_NAME=VALUE...; the trace has no tensors",
+    ms_cli_error(run->has_tensors ? "--policy '%s' is not allowed: MEMSHIM_MODE, BACKING, PACK, ALIGN, "
+                                    "SINGLE_MIN, KEEP, LIMBO, PREALLOC with values, or settings as "
+                                    "PYTORCH_ALLOC_CONF has them"
+                                  : "--policy '%s' is not allowed: MEMSHIM_MODE, BACKING, PACK, ALIGN, "
+                                    "SINGLE_MIN, KEEP, LIMBO, PREALLOC with values; the trace has no tensors",
                  policy);
     return -1;
 }
@@ -174,7 +198,7 @@ int ms_fit_least(const struct ms_fit_way *way, const struct ms_course *course, u
                  uint64_t *reserved_p)
 {
     struct ms_fit_answer answer;
-    uint64_t high, bytes;
+    uint64_t low, high, bytes;
 
     if (ms_fit_reserved(way, course, reserved_p) < 0)
         return -1;
@@ -182,7 +206,8 @@ int ms_fit_least(const struct ms_fit_way *way, const struct ms_course *course, u
     for (bytes = high * MS_FIT_GRANULE; ms_fit_try(way, course, &bytes, 1, &answer) == 0 && !answer.fits;
          bytes = high * MS_FIT_GRANULE)
         high += high / 16 + 1;
-    return narrow(way, course, 0, high, least_p);
+    low = course->device_count > 1 ? 0 : course->live_peak / MS_FIT_GRANULE;
+    return narrow(way, course, low ? low - 1 : 0, high, least_p);
 }
 
 /* --- the order of threads --- */

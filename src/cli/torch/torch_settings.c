@@ -11,7 +11,8 @@
 
 #define MIB UINT64_C(1048576)
 
-enum { TEXT_MOST = 4096 };
+/* PyTorch refuses less, in MiB; of the rounding it takes more than 20. */
+enum { TEXT_MOST = 4096, LEAST_SPLIT = 20, LEAST_SEGMENT = 11 };
 
 void ms_torch_defaults(struct ms_torch_settings *settings)
 {
@@ -29,9 +30,9 @@ static bool read_number(const char *text, uint64_t most, uint64_t *number_p)
     return end != text && !*end && !errno && *text != '-' && *number_p <= most;
 }
 
-static bool read_mebibytes(const char *text, uint64_t *bytes_p)
+static bool read_mebibytes(const char *text, uint64_t least, uint64_t *bytes_p)
 {
-    if (!read_number(text, UINT64_MAX / MIB, bytes_p) || !*bytes_p)
+    if (!read_number(text, UINT64_MAX / MIB, bytes_p) || *bytes_p < least)
         return false;
     *bytes_p *= MIB;
     return true;
@@ -105,14 +106,16 @@ static bool read_roundups(char *text, uint32_t *divisions)
 /* True if the value is one; of other keys any is. */
 static bool setting_read(const char *key, char *value, struct ms_torch_settings *settings)
 {
+    if (strcmp(key, "backend") == 0) /* there is no model of the others */
+        return strcmp(value, "native") == 0;
     if (strcmp(key, "expandable_segments") == 0)
         return read_truth(value, &settings->expandable_segments);
     if (strcmp(key, "max_split_size_mb") == 0)
-        return read_mebibytes(value, &settings->max_split_bytes);
+        return read_mebibytes(value, LEAST_SPLIT, &settings->max_split_bytes);
     if (strcmp(key, "max_non_split_rounding_mb") == 0)
-        return read_mebibytes(value, &settings->max_non_split_rounding_bytes);
+        return read_mebibytes(value, LEAST_SPLIT + 1, &settings->max_non_split_rounding_bytes);
     if (strcmp(key, "large_segment_size_mb") == 0)
-        return read_mebibytes(value, &settings->large_segment_bytes);
+        return read_mebibytes(value, LEAST_SEGMENT, &settings->large_segment_bytes);
     if (strcmp(key, "roundup_power2_divisions") == 0)
         return read_roundups(value, settings->roundup_divisions);
     if (strcmp(key, "garbage_collection_threshold") == 0)

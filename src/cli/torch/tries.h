@@ -25,4 +25,10 @@ int ms_torch_try_least(const struct ms_course *course, struct ms_torch_try *one)
  * ones. */
 size_t ms_torch_try_best(const struct ms_torch_try *tries, size_t count);
 
+/** True where what the model has, as the program ran, is not what it had, by more than a fiftieth. */
+static inline bool ms_torch_is_off(uint64_t told, uint64_t had)
+{
+    return told > had ? told - had > had / 50 : had - told > had / 50;
+}
+
 #endif

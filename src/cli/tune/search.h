@@ -40,6 +40,8 @@ struct ms_search_torch {
     uint64_t ns[MS_TORCH_TRIES_MOST];               /* lost in the driver's calls */
     size_t count, best;
     uint64_t beside; /* bytes of blocks that hold no tensors, at most at a time */
+    uint64_t had;    /* bytes that the vendor gave the run itself, at most at a time */
+    bool is_off;     /* the model does not have that: nothing is advised */
 };
 
 struct ms_search {

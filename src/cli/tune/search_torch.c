@@ -59,7 +59,8 @@ static int try_settings(struct ms_search *search, const struct ms_course *course
     if (count < 0)
         return -1;
     torch->count = (size_t)count;
-    torch->best = ms_torch_try_best(torch->tries, torch->count);
+    torch->is_off = ms_torch_is_off(torch->tries[0].result.peak_reserved + torch->beside, torch->had);
+    torch->best = torch->is_off ? 0 : ms_torch_try_best(torch->tries, torch->count);
     for (size_t i = 0; i < torch->count; i++)
         torch->ns[i] = lost_of(&torch->tries[i].result);
     return find_leasts(torch, course);
@@ -92,6 +93,7 @@ int ms_search_torch(struct ms_search *search)
     }
     result = ms_pieces_find(trace->path, &pieces, error, sizeof(error));
     if (result >= 0 && course.block_count) {
+        search->torch.had = trace->course.live_peak;
         search->torch.beside = ms_pieces_beside(&pieces, &trace->course);
         result = try_settings(search, &course);
     }

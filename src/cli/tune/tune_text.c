@@ -165,6 +165,14 @@ static void print_torch(FILE *out, const struct ms_search_torch *torch)
         if (torch->tries[i].least)
             print_torch_row(out, torch, i, columns);
     print_torch_row(out, torch, 0, columns);
+    if (torch->is_off) {
+        fprintf(
+            out,
+            "None   is advised: the run itself had %s of the vendor's, by several streams, graphs' pools,\n"
+            "       empty_cache() or settings of its own, none of which the model has\n",
+            size_text(torch->had).text);
+        return;
+    }
     if (!torch->best) {
         fprintf(out, "Best   as it comes: none of %zu settings of PyTorch reserves less\n", torch->count - 1);
         return;

@@ -203,6 +203,10 @@ static int set_variables(const struct run_options *options, struct patterns *pat
     if ((*pattern_p && setenv("MEMSHIM_REPORT", *pattern_p, 1) < 0) ||
         (patterns->trace && setenv("MEMSHIM_TRACE", patterns->trace, 1) < 0))
         return MS_EXIT_FAILED;
+    if (patterns->trace && *pattern_p && !strcmp(patterns->trace, *pattern_p)) {
+        ms_cli_error("the report and the trace would both be %s", patterns->trace);
+        return MS_EXIT_USAGE;
+    }
     if (options->trace && ms_option_int(MS_OPT_MODE) == MS_MODE_OFF) {
         ms_cli_error("--trace needs the program to be followed, and mode off does not");
         return MS_EXIT_USAGE;
