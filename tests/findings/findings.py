@@ -142,7 +142,7 @@ def table(found):
 
 def rules():
     """Each rule of findings.def with the texts of its numbers."""
-    with open(os.path.join(TOP, "src", "report", "analyse", "findings.def"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "src", "report", "findings", "findings.def"), encoding="utf-8") as file:
         text = file.read()
     found = {name: [] for name in re.findall(r"^MS_FINDING\((\w+),", text, re.M)}
     for said, name in re.findall(r'^MS_FINDING_NUMBER\(.*"([^"]+)", (\w+)\)', text, re.M):

@@ -10,7 +10,7 @@ ROOMS = ("hooks", "src/base", "src/vendor", "src/record", "src/pool", "src/unwin
 # The lock of lookups lies in libraries.c and begins anew with what resolve.c keeps.
 ELSEWHERE = {"hooks/lookup/libraries.c": "hooks/lookup/resolve.c"}
 # Called by a function that is named.
-PARTS = {"ms_lock_reset", "ms_objects_index_reset", "ms_phase_figures_reset", "ms_rules_reset"}
+PARTS = {"ms_lock_reset", "ms_objects_index_reset", "ms_phase_figures_reset", "ms_rules_reset", "ms_trace_events_reset"}
 
 
 def forgotten(path, read):
