@@ -6,6 +6,7 @@ CLI_READ_SOURCES = src/report/read/read.h src/report/read/read.c src/report/read
 	src/report/text/display_width.h src/report/text/display_width.c src/report/symbols/symtab.h \
 	src/report/symbols/symtab.c src/report/symbols/scopes.h src/report/symbols/scopes.c src/report/symbols/resolver.h \
 	src/report/symbols/resolver.c src/report/symbols/name_cache.h src/report/symbols/name_cache.c \
+	src/report/symbols/cache_directory.h src/report/symbols/cache_directory.c \
 	src/report/symbols/symbols.h src/report/symbols/symbols.c src/report/symbols/pylines.h \
 	src/report/symbols/pylines.c src/report/symbols/pyframes.h src/report/symbols/pyframes.c \
 	src/report/analyse/fold.h src/report/analyse/fold.c src/report/analyse/fold.def \
@@ -74,9 +75,9 @@ CLI_SOURCES += src/cli/fit/law.h src/cli/fit/law.c src/cli/fit/fit.h src/cli/fit
 	src/cli/fit/fit_text.h src/cli/fit/fit_text.c src/cli/fit/cmd_fit.c
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
-	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/verbs/cmd_top.c
+	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/live/cmd_top.c
 CLI_SOURCES += src/cli/live/metrics.h src/cli/live/metrics.c src/cli/live/metrics_http.c \
-	src/cli/live/metrics_serve.c src/cli/verbs/cmd_metrics.c
+	src/cli/live/metrics_serve.c src/cli/live/cmd_metrics.c
 if BUILD_CLI
 bin_PROGRAMS += memshim
 # All but main, for the fuzz targets as well.

@@ -228,7 +228,7 @@ static struct range ids_of(bool frees)
     return sum;
 }
 
-/* What is left of the trace, and what it told so far. */
+/* The trace as a killed process left it, and the counts that it told so far. */
 struct told {
     const unsigned char *at, *end;
     uint64_t comes, goes; /* of both layers */

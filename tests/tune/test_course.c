@@ -11,7 +11,7 @@ static char path[4096];
 
 static const char head[] = "# memshim 0.9.0, run 18a9: train, process 7\n";
 
-/* What does not begin with a comment gets the first line of a trace. */
+/* A text without a first line gets that of a trace. */
 static int read_text(const char *text, bool inner, struct ms_course *course, char *error)
 {
     FILE *file = fopen(path, "w");

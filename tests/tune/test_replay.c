@@ -161,7 +161,7 @@ static void test_threads(void)
     ms_replay_close(&replay);
 }
 
-/* What is replayed is found from where the command lies: a copy of this program lies as the command would. */
+/* The library and the simulator are looked for beside the command: a copy of this program lies there. */
 static void lie_as_installed(char **argv)
 {
     const char *place = getenv("TEST_TMP"), *built = getenv("top_builddir");

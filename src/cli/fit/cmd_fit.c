@@ -137,11 +137,6 @@ static int open_runs(struct fit_options *options, char **paths)
     return 0;
 }
 
-static struct ms_fit_run *shown(struct ms_fit_table *table)
-{
-    return &table->runs[table->run_count - 1];
-}
-
 static const struct ms_course *main_course(const struct ms_fit_run *run)
 {
     return run->has_tensors ? &run->tensors : &run->blocks;
@@ -152,7 +147,7 @@ static const struct ms_course *main_course(const struct ms_fit_run *run)
 /* Another order of threads may need more. */
 static int try_orders(struct ms_fit_table *table, struct ms_fit_row *row)
 {
-    const struct ms_course *course = ms_fit_course(shown(table), &row->way);
+    const struct ms_course *course = ms_fit_course(ms_fit_shown(table), &row->way);
     struct ms_course other = *course;
     int status = 0;
 
@@ -181,7 +176,8 @@ static int find_least(struct ms_fit_table *table)
     for (size_t i = 0; i < table->row_count; i++) {
         struct ms_fit_row *row = &table->rows[i];
 
-        if (ms_fit_least(&row->way, ms_fit_course(shown(table), &row->way), &row->least, &row->reserved) < 0)
+        if (ms_fit_least(&row->way, ms_fit_course(ms_fit_shown(table), &row->way), &row->least,
+                         &row->reserved) < 0)
             return -1;
         row->least_most = row->least;
         if (try_orders(table, row) < 0)
@@ -210,7 +206,7 @@ static int fits_at(const struct ms_fit_table *table, const struct ms_fit_row *ro
 /* Sizes are whole numbers: a batch, a length. */
 static int find_largest(const struct ms_fit_table *table, struct ms_fit_row *row, size_t device)
 {
-    const struct ms_fit_run *run = &table->runs[table->run_count - 1];
+    const struct ms_fit_run *run = ms_fit_shown(table);
     uint64_t beside = run->others + run->beside_blocks; /* which no law is about */
     uint64_t capacity = table->devices[device] > beside ? table->devices[device] - beside : 0;
     double low = 0, high = 1;
@@ -264,14 +260,14 @@ static int hold_out(struct ms_fit_table *table)
         return 0;
     if (find_laws(table, table->run_count - 1, &laws) < 0)
         return -1;
-    status = ms_laws_course(&laws, shown(table)->size, &course);
+    status = ms_laws_course(&laws, ms_fit_shown(table)->size, &course);
     if (status == 0) {
         status = ms_fit_reserved(&row->way, &course, &told);
         ms_laws_course_close(&course);
     }
     ms_laws_close(&laws);
     if (status == 0 && row->reserved) {
-        table->held_out = shown(table)->size;
+        table->held_out = ms_fit_shown(table)->size;
         table->told_off = 100 * ((double)told / (double)row->reserved - 1);
     }
     return status;
@@ -283,7 +279,7 @@ static int find_sizes(struct ms_fit_table *table)
         return -1;
     table->is_sized = true;
     for (size_t i = 0; i < table->row_count; i++) {
-        if (table->rows[i].way.of_tensors != shown(table)->has_tensors)
+        if (table->rows[i].way.of_tensors != ms_fit_shown(table)->has_tensors)
             continue;
         for (size_t d = 0; d < table->device_count; d++)
             if (find_largest(table, &table->rows[i], d) < 0)
@@ -295,15 +291,15 @@ static int find_sizes(struct ms_fit_table *table)
 /* By the laws, or of one run as if each allocation were constant. */
 static int find_shares(struct ms_fit_table *table)
 {
-    const struct ms_course *course = main_course(shown(table));
-    struct ms_laws none = {.base = course, .size = 1};
+    const struct ms_course *course = main_course(ms_fit_shown(table));
+    struct ms_laws none = {.base = course};
     int status = -1;
 
     if (!table->is_sized)
         none.laws = calloc((size_t)course->block_count + 1, sizeof(*none.laws));
     if (table->is_sized || none.laws)
         table->share_count = ms_laws_shares(table->is_sized ? &table->laws : &none, course,
-                                            shown(table)->size, &table->shares);
+                                            ms_fit_shown(table)->size, &table->shares);
     if ((table->is_sized || none.laws) && table->share_count >= 0)
         status = 0;
     else
@@ -316,7 +312,7 @@ static int find(struct fit_options *options)
 {
     struct ms_fit_table *table = &options->table;
     struct ms_fit_way ways[MS_FIT_WAYS_MOST];
-    int count = ms_fit_ways(shown(table), options->policy, ways, MS_FIT_WAYS_MOST);
+    int count = ms_fit_ways(ms_fit_shown(table), options->policy, ways);
 
     if (count < 0)
         return MS_EXIT_USAGE;

@@ -10,6 +10,7 @@
 #include "report/read/read.h"
 
 #define MS_FIT_GRANULE (UINT64_C(2) << 20)
+enum { MS_FIT_WAYS_MOST = 4 };
 
 /* One run of the program. */
 struct ms_fit_run {
@@ -50,8 +51,8 @@ const struct ms_course *ms_fit_course(const struct ms_fit_run *run, const struct
 uint64_t ms_fit_beside(const struct ms_fit_run *run, const struct ms_fit_way *way);
 
 /** The ways that a run could go, and with `policy` one more: MEMSHIM_NAME=VALUE..., or settings of PyTorch.
- * Returns how many, or -1 after an error line. */
-int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_way *ways, int most);
+ * Returns how many, MS_FIT_WAYS_MOST at most, or -1 after an error line. */
+int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_way *ways);
 
 /** Tries a course on devices that have so many bytes for it. 0, or -1 after an error line. */
 int ms_fit_try(const struct ms_fit_way *way, const struct ms_course *course, const uint64_t *capacities,

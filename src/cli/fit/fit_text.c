@@ -20,32 +20,27 @@ static struct ms_text_number size_text(uint64_t bytes)
     return ms_text_size((json_int_t)bytes);
 }
 
-static const struct ms_fit_run *shown(const struct ms_fit_table *table)
-{
-    return &table->runs[table->run_count - 1];
-}
-
 static uint64_t needed(const struct ms_fit_table *table, const struct ms_fit_row *row)
 {
-    return row->least + ms_fit_beside(shown(table), &row->way);
+    return row->least + ms_fit_beside(ms_fit_shown(table), &row->way);
 }
 
 static uint64_t needed_most(const struct ms_fit_table *table, const struct ms_fit_row *row)
 {
-    return row->least_most + ms_fit_beside(shown(table), &row->way);
+    return row->least_most + ms_fit_beside(ms_fit_shown(table), &row->way);
 }
 
 /* With the blocks beside tensors, as the other ways have them. */
 static uint64_t reserved(const struct ms_fit_table *table, const struct ms_fit_row *row)
 {
-    return row->reserved + (row->way.is_torch ? shown(table)->beside_blocks : 0);
+    return row->reserved + (row->way.is_torch ? ms_fit_shown(table)->beside_blocks : 0);
 }
 
 /* A model that does not have what the run had says so: its streams, private pools or empty_cache() are the
  * reason, or settings of its own. */
 static void print_model_off(FILE *out, const struct ms_fit_table *table)
 {
-    const struct ms_fit_run *run = shown(table);
+    const struct ms_fit_run *run = ms_fit_shown(table);
     uint64_t told = reserved(table, &table->rows[0]), had = run->blocks.live_peak;
 
     if (run->has_tensors && ms_torch_is_off(told, had))
@@ -57,7 +52,7 @@ static void print_model_off(FILE *out, const struct ms_fit_table *table)
 
 static void print_head(FILE *out, const struct ms_fit_table *table)
 {
-    const struct ms_fit_run *run = shown(table);
+    const struct ms_fit_run *run = ms_fit_shown(table);
     const struct ms_course *course = run->has_tensors ? &run->tensors : &run->blocks;
 
     ms_text_put(out, course->title ? course->title : run->trace);
@@ -123,7 +118,7 @@ static void print_sizes(FILE *out, const struct ms_fit_table *table)
     for (size_t r = 0; r < table->row_count; r++) {
         const struct ms_fit_row *row = &table->rows[r];
 
-        if (row->way.of_tensors != shown(table)->has_tensors)
+        if (row->way.of_tensors != ms_fit_shown(table)->has_tensors)
             continue;
         fputs("  ", out);
         ms_text_column(out, row->way.name, NAME_MOST);
@@ -162,8 +157,8 @@ static const json_t *site_row(const struct ms_fit_run *run, uint32_t number)
 
 static void print_share(FILE *out, const struct ms_fit_table *table, const struct ms_law_share *share)
 {
-    const struct ms_report *report = &shown(table)->report;
-    const json_t *site = site_row(shown(table), share->site);
+    const struct ms_report *report = &ms_fit_shown(table)->report;
+    const json_t *site = site_row(ms_fit_shown(table), share->site);
 
     fprintf(out, "  %11s  ", size_text(share->bytes).text);
     if (table->is_sized && share->is_followed)
@@ -236,7 +231,7 @@ static json_t *row_json(const struct ms_fit_table *table, const struct ms_fit_ro
                                    needed_most(table, row) <= table->devices[i], "spare_bytes",
                                    (json_int_t)table->devices[i] - (json_int_t)needed_most(table, row));
 
-        if (table->is_sized && row->way.of_tensors == shown(table)->has_tensors)
+        if (table->is_sized && row->way.of_tensors == ms_fit_shown(table)->has_tensors)
             json_object_set_new(device, "largest_size", json_real(row->largest[i]));
         json_array_append_new(devices, device);
     }
@@ -247,11 +242,11 @@ static json_t *row_json(const struct ms_fit_table *table, const struct ms_fit_ro
 
 static json_t *share_json(const struct ms_fit_table *table, const struct ms_law_share *share)
 {
-    const json_t *site = site_row(shown(table), share->site);
+    const json_t *site = site_row(ms_fit_shown(table), share->site);
     json_t *row = json_pack("{s:I, s:I}", "site", (json_int_t)share->site, "bytes", (json_int_t)share->bytes);
 
     if (site)
-        ms_cli_set_stack(row, &shown(table)->report, ms_report_int(site, "stack"));
+        ms_cli_set_stack(row, &ms_fit_shown(table)->report, ms_report_int(site, "stack"));
     if (table->is_sized)
         json_object_set_new(row, "follows", json_boolean(share->is_followed));
     if (table->is_sized && share->is_followed)
@@ -263,7 +258,7 @@ static json_t *share_json(const struct ms_fit_table *table, const struct ms_law_
 
 json_t *ms_fit_json(const struct ms_fit_table *table)
 {
-    const struct ms_fit_run *run = shown(table);
+    const struct ms_fit_run *run = ms_fit_shown(table);
     json_t *ways = json_array(), *lines = json_array(), *root;
 
     for (size_t r = 0; r < table->row_count; r++)

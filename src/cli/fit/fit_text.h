@@ -12,7 +12,7 @@
 
 #define MS_FIT_ANY_SIZE 1e9 /* a size beyond which nothing is tried */
 
-enum { MS_FIT_DEVICES_MOST = 8, MS_FIT_WAYS_MOST = 8, MS_FIT_RUNS_MOST = 16 };
+enum { MS_FIT_DEVICES_MOST = 8, MS_FIT_RUNS_MOST = 16 };
 
 /* A way with what was found. */
 struct ms_fit_row {
@@ -39,6 +39,12 @@ struct ms_fit_table {
         told_off; /* a run that was told from the others, and by how much that was wrong; 0: none */
     long top;
 };
+
+/** The run that is shown: that of the largest size. */
+static inline const struct ms_fit_run *ms_fit_shown(const struct ms_fit_table *table)
+{
+    return &table->runs[table->run_count - 1];
+}
 
 void ms_fit_print(FILE *out, const struct ms_fit_table *table);
 json_t *ms_fit_json(const struct ms_fit_table *table);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/tune/policy.h"
 #include "cli/tune/replay_run.h"
 
 /* --- ways --- */
@@ -32,48 +33,44 @@ static int by_torch(struct ms_fit_way *way, const char *name, const char *settin
     return -1;
 }
 
-/* Variables of the pool alone: others would have the replay write files, or record. */
-static bool are_policies(const char *text)
+static bool is_setting(const char *word)
 {
-    static const char *const names[] = {"MODE",       "BACKING", "PACK",  "ALIGN",
-                                        "SINGLE_MIN", "KEEP",    "LIMBO", "PREALLOC"};
-    bool any = false;
+    size_t length = strcspn(word, "= ");
 
-    while (*text) {
-        size_t length = strcspn(text, " "), name = strcspn(text, "=");
-        bool is = false;
+    for (unsigned i = 0; word[length] == '=' && i < MS_SETTINGS; i++)
+        if (strncmp(ms_policy_name(i), "MEMSHIM_", 8) == 0 && strlen(ms_policy_name(i)) == length &&
+            strncmp(word, ms_policy_name(i), length) == 0)
+            return true;
+    return false;
+}
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-            is = is || (name < length && name == 8 + strlen(names[i]) && strncmp(text, "MEMSHIM_", 8) == 0 &&
-                        strncmp(text + 8, names[i], name - 8) == 0);
-        if (!is)
-            return false;
-        any = true;
-        text += length;
-        text += strspn(text, " ");
-    }
-    return any;
+/* Variables that memshim tune tries too, and no others: those would have the replay write files, or record.
+ */
+static bool are_settings(const char *text)
+{
+    bool are = is_setting(text);
+
+    while (are && (text = strchr(text, ' ')) != NULL)
+        are = is_setting(++text);
+    return are;
 }
 
 /* "MEMSHIM_KEEP=0 MEMSHIM_PACK=all", or "expandable_segments:True,max_split_size_mb:64". */
 static int way_of(struct ms_fit_way *way, const struct ms_fit_run *run, const char *policy)
 {
-    if (are_policies(policy)) {
+    if (are_settings(policy)) {
         *way = replayed(policy, false, policy);
         return 0;
     }
     if (strncmp(policy, "MEMSHIM_", 8) != 0 && strchr(policy, ':') && run->has_tensors)
         return by_torch(way, policy, policy);
-    ms_cli_error(run->has_tensors ? "--policy '%s' is not allowed: MEMSHIM_MODE, BACKING, PACK, ALIGN, "
-                                    "SINGLE_MIN, KEEP, LIMBO, PREALLOC with values, or settings as "
-                                    "PYTORCH_ALLOC_CONF has them"
-                                  : "--policy '%s' is not allowed: MEMSHIM_MODE, BACKING, PACK, ALIGN, "
-                                    "SINGLE_MIN, KEEP, LIMBO, PREALLOC with values; the trace has no tensors",
-                 policy);
+    ms_cli_error(
+        "--policy '%s' is not allowed: variables that memshim tune tries, as MEMSHIM_PACK=all%s", policy,
+        run->has_tensors ? ", or settings as PYTORCH_ALLOC_CONF has them" : "; the trace has no tensors");
     return -1;
 }
 
-int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_way *ways, int most)
+int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_way *ways)
 {
     int count = 0;
 
@@ -86,7 +83,7 @@ int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_
         ways[count++] = replayed("memshim's pool", false, "");
         ways[count++] = replayed("the vendor's own calls", false, "MEMSHIM_MODE=off");
     }
-    if (policy && count < most && way_of(&ways[count++], run, policy) < 0)
+    if (policy && way_of(&ways[count++], run, policy) < 0)
         return -1;
     return count;
 }

@@ -199,7 +199,7 @@ static struct ms_law mixed_law(const struct ms_course *course, const double *siz
 {
     size_t last = count - 1, middle = count / 2;
     double slope = (bytes[last] - bytes[0]) / (sizes[last] - sizes[0]);
-    struct ms_law law = {.constant = bytes[0] - slope * sizes[0], .linear = slope, .kind = MS_LAW_MIXED};
+    struct ms_law law = {.constant = bytes[0] - slope * sizes[0], .linear = slope, .is_followed = true};
     double missed, x0 = sizes[0], x1 = sizes[middle], x2 = sizes[last];
 
     if (count < 3)
@@ -216,10 +216,10 @@ static struct ms_law mixed_law(const struct ms_course *course, const double *siz
 static struct ms_law law_of_power(double factor, int power)
 {
     if (power == 0)
-        return (struct ms_law){.constant = factor, .kind = MS_LAW_CONSTANT};
+        return (struct ms_law){.constant = factor, .is_followed = true};
     if (power == 1)
-        return (struct ms_law){.linear = factor, .kind = MS_LAW_LINEAR};
-    return (struct ms_law){.quadratic = factor, .kind = MS_LAW_QUADRATIC};
+        return (struct ms_law){.linear = factor, .is_followed = true};
+    return (struct ms_law){.quadratic = factor, .is_followed = true};
 }
 
 /* Blocks that differ by a rest alone are rather of a tensor that grows: a constant one has the same block in
@@ -325,8 +325,7 @@ static void laws_fill(struct ms_laws *laws, const struct table *table)
         if (is_known)
             laws->laws[block] = law_of(laws->base, table->sizes, bytes, table->runs);
         else
-            laws->laws[block] = (struct ms_law){.constant = bytes[table->runs - 1], .kind = MS_LAW_NONE};
-        laws->unfollowed += !is_known;
+            laws->laws[block] = (struct ms_law){.constant = bytes[table->runs - 1]};
     }
 }
 
@@ -346,7 +345,6 @@ int ms_laws_find(const struct ms_sized_run *runs, size_t count, struct ms_laws *
         for (size_t i = 0; i < count; i++)
             table.sizes[i] = order[i]->size;
         laws->base = order[count - 1]->course;
-        laws->size = order[count - 1]->size;
         laws->laws = calloc((size_t)laws->base->block_count + 1, sizeof(*laws->laws));
         table.bytes = calloc(((size_t)laws->base->block_count + 1) * count, sizeof(*table.bytes));
         if (laws->laws && table.bytes && table_fill(&table, order) == 0) {
@@ -422,7 +420,7 @@ static void share_add(struct ms_law_share *share, const struct ms_law *law, doub
 
     linear = linear < bytes ? linear : bytes;
     quadratic = quadratic < bytes - linear ? quadratic : bytes - linear;
-    share->is_followed = share->is_followed && law->kind != MS_LAW_NONE;
+    share->is_followed = share->is_followed && law->is_followed;
     share->bytes += sign > 0 ? bytes : -bytes;
     share->linear += sign > 0 ? linear : -linear;
     share->quadratic += sign > 0 ? quadratic : -quadratic;

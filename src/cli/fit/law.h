@@ -9,12 +9,10 @@
 
 #include "cli/tune/course.h"
 
-enum ms_law_kind { MS_LAW_NONE, MS_LAW_CONSTANT, MS_LAW_LINEAR, MS_LAW_QUADRATIC, MS_LAW_MIXED };
-
 /** bytes = constant + linear * size + quadratic * size * size. */
 struct ms_law {
     double constant, linear, quadratic;
-    uint8_t kind;
+    bool is_followed; /* false: the bytes of the base, as a constant */
 };
 
 struct ms_sized_run {
@@ -34,9 +32,7 @@ struct ms_law_share {
 
 struct ms_laws {
     const struct ms_course *base; /* the largest run's */
-    double size;                  /* of that run */
     struct ms_law *laws;          /* by block of the base */
-    size_t unfollowed;            /* blocks without a law */
 };
 
 /** The runs are in any order, two at least, of different sizes. Returns 0, or -1 with one line in `error`. */

@@ -14,6 +14,7 @@
 
 #include "cli/array.h"
 #include "cli/run/preload.h"
+#include "report/symbols/cache_directory.h"
 
 struct ms_kept_row {
     uint64_t key;
@@ -83,23 +84,6 @@ static void read_rows(struct ms_kept *kept)
         fclose(file);
 }
 
-/* The directory, made if need be. False where there is none. */
-static bool make_directory(char *path, size_t bytes)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-
-    if (cache && *cache == '/')
-        snprintf(path, bytes, "%s", cache);
-    else if (home && *home == '/')
-        snprintf(path, bytes, "%s/.cache", home);
-    else
-        return false;
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return false;
-    strncat(path, "/memshim", bytes - strlen(path) - 1);
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 void ms_kept_open(struct ms_kept *kept, uint64_t key)
 {
     const char *library = ms_preload_library();
@@ -112,7 +96,7 @@ void ms_kept_open(struct ms_kept *kept, uint64_t key)
 
         kept->seed = ms_kept_hash(0, built, sizeof(built));
     }
-    if (!make_directory(directory, sizeof(directory)) ||
+    if (!ms_cache_directory("", directory, sizeof(directory)) ||
         asprintf(&kept->path, "%s/tune-%016" PRIx64, directory, key) < 0) {
         kept->path = NULL;
         return;

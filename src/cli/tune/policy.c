@@ -79,6 +79,11 @@ static bool is_held(const struct ms_course *course)
                                     (double)(course->events[course->count - 1].ns - course->events[0].ns);
 }
 
+const char *ms_policy_name(enum ms_setting setting)
+{
+    return names[setting];
+}
+
 void ms_policy_look(struct ms_policy_facts *facts, const struct ms_course *course)
 {
     for (size_t i = 0; i < course->count; i++) {

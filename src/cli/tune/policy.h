@@ -47,6 +47,8 @@ bool ms_policy_uncached(const struct ms_policy *policy);
  * framework without its cache frees while work is queued, of which a replay knows nothing. 0 with the cache.
  */
 uint64_t ms_policy_pending(const struct ms_policy *policy, uint64_t live_peak);
+/** The variable's name. */
+const char *ms_policy_name(enum ms_setting setting);
 /** How many settings it has. */
 unsigned ms_policy_count(const struct ms_policy *policy);
 

@@ -9,8 +9,7 @@
 #include "cli/cli.h"
 #include "cli/tune/pieces.h"
 
-/* Those that are better than as it comes, and by how much less, are shown; so many least devices are looked
- * for. */
+/* So many rows have a least device, and are shown: PyTorch as it comes, and those that reserve least. */
 enum { LEASTS = 4 };
 
 static uint64_t lost_of(const struct ms_torch_result *result)

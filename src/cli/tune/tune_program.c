@@ -195,20 +195,10 @@ static int tell(const struct ms_tune_program *program, const struct ms_search *s
 /* True if nothing is set that is tuned. */
 static bool has_defaults(void)
 {
-    static const char *const names[] = {
-#define MS_SETTING(id, name) name,
-#define MS_TRY(...)
-#define MS_EXCLUDES(...)
-#include "cli/tune/policy.def"
-#undef MS_SETTING
-#undef MS_TRY
-#undef MS_EXCLUDES
-        "MEMSHIM_CONFIG"};
-
-    for (size_t i = 0; i < MS_ARRAY_LEN(names); i++)
-        if (getenv(names[i]))
+    for (unsigned i = 0; i < MS_SETTINGS; i++)
+        if (getenv(ms_policy_name(i)))
             return false;
-    return true;
+    return !getenv("MEMSHIM_CONFIG");
 }
 
 int ms_tune_compare(struct ms_tune_program *program, const struct ms_search *search)

@@ -138,10 +138,10 @@ static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size
         fprintf(out, "  does not fit\n");
         return;
     }
-    fprintf(out, "  %11s  %12s  %9" PRIu64 "  %9s  %9s\n",
+    fprintf(out, "  %11s  %12s  %9" PRIu64 "  %9" PRIu64 "  %9s\n",
             size_text(tried->result.peak_reserved + torch->beside).text,
-            tried->least ? size_text(tried->least + torch->beside).text : "-", calls, "",
-            ms_text_duration((json_int_t)torch->ns[row]).text);
+            tried->least ? size_text(tried->least + torch->beside).text : "-", calls,
+            tried->result.segments_freed, ms_text_duration((json_int_t)torch->ns[row]).text);
 }
 
 /* Rows with a least device: PyTorch as it comes, and those that reserve least. */
@@ -160,7 +160,7 @@ static void print_torch(FILE *out, const struct ms_search_torch *torch)
             columns = strlen(torch->tries[i].settings);
     columns = columns > strlen("as it comes") ? columns : strlen("as it comes");
     fprintf(out, "  %-*s  %11s  %12s  %9s  %9s  %9s\n", (int)columns, "", "reserved", "least device", "calls",
-            "", "lost");
+            "waits", "lost");
     for (size_t i = 1; i < torch->count; i++)
         if (torch->tries[i].least)
             print_torch_row(out, torch, i, columns);

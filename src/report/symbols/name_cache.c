@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "report/symbols/cache_directory.h"
 
 enum {
     FORMAT = 1,
@@ -26,39 +27,6 @@ struct ms_name_cache {
     bool changed;
     char path[PATH_MAX];
 };
-
-/* Makes a directory if need be. It has to be this user's: under sudo the home may be somebody else's. */
-static bool make_directory(const char *path)
-{
-    struct stat st;
-
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return false;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
-}
-
-/* The directory of all files, made with what is missing above it. */
-static bool find_directory(char *path, size_t bytes)
-{
-    static const char *const below[] = {"", "/memshim", "/names"};
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    size_t i;
-
-    if (cache && *cache == '/')
-        snprintf(path, bytes, "%s", cache);
-    else if (home && *home == '/')
-        snprintf(path, bytes, "%s/.cache", home);
-    else
-        return false;
-    for (i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
-        size_t length = strlen(path);
-
-        if ((size_t)snprintf(path + length, bytes - length, "%s", below[i]) >= bytes - length ||
-            !make_directory(path))
-            return false;
-    }
-    return true;
-}
 
 static json_t *name_cache_read_file(const char *path, const char *state)
 {
@@ -94,7 +62,7 @@ struct ms_name_cache *ms_name_cache_open(const char *build_id, const char *state
 
     if (!names)
         return NULL;
-    if (!find_directory(names->path, sizeof(names->path))) {
+    if (!ms_cache_directory("/names", names->path, sizeof(names->path))) {
         free(names);
         return NULL;
     }
