@@ -315,6 +315,27 @@ static void settle_peaks(void)
     }
 }
 
+/* An inner block stands in exactly one site, so what was given of a device is what its sites gave. */
+static void settle_inner(void)
+{
+    uint64_t bytes[MS_ACCOUNTS] = {0}, counts[MS_ACCOUNTS] = {0};
+    if (ms_sites_dropped())
+        return;
+    for (uint32_t i = 0; i < ms_site_count(); i++) {
+        const struct ms_site *site = ms_site_at(i);
+        unsigned number = ms_account_number(site->device);
+        if (number < MS_LAYER_ACCOUNTS)
+            continue;
+        bytes[number] += site->total_bytes;
+        counts[number] += site->total_count;
+    }
+    for (unsigned i = MS_LAYER_ACCOUNTS; i < MS_ACCOUNTS; i++) {
+        struct ms_amount *device = &ms_account_of(ms_account_device(i))->device;
+        device->total_bytes = bytes[i] < INT64_MAX ? bytes[i] : INT64_MAX;
+        device->total_count = counts[i] < INT64_MAX ? counts[i] : INT64_MAX;
+    }
+}
+
 static void settle_kinds(void)
 {
     for (unsigned kind = MS_KIND_INNER + 1; kind < MS_KIND_COUNT; kind++) {
@@ -424,6 +445,7 @@ int ms_ledger_load(int fd, bool live, char *error, size_t error_bytes)
     ms_uses_clean();
     count_blocks();
     settle_peaks();
+    settle_inner();
     settle_kinds();
     ms_balance_adopt();
     ms_recover_pools();

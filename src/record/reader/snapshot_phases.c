@@ -178,6 +178,8 @@ static void clean_figures(struct ms_phase_figures *figures)
     clamp_growth(&figures->growth_bytes_sum);
     if (figures->peak_bytes_min > figures->peak_bytes_max)
         figures->peak_bytes_min = figures->peak_bytes_max;
+    if (!figures->series_count) /* whose median is 0 then */
+        figures->peak_bytes_min = 0;
     for (unsigned i = 0; i < MS_PHASE_SERIES; i++) {
         uint64_t *peak = &figures->series[i].peak_bytes;
         *peak = *peak < figures->peak_bytes_min   ? figures->peak_bytes_min
