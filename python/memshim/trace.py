@@ -13,6 +13,7 @@ LAYERS = ("blocks", "tensors")
 _INNER = 6
 _TIMED = frozenset((1, 2, 3, 8, 9, 10))
 _PARTS = 4
+_FIRST_WORDS = b"# memshim "
 
 
 class Event(NamedTuple):
@@ -48,19 +49,33 @@ class _Cut(Exception):
     """The file ends within a record."""
 
 
-def _unzstd(data: bytes) -> bytes:
-    """By Python's own module, or by a package; what is cut off ends there."""
+def _decompressor() -> Any:
+    """Python's own, or a package's."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
 
-        return bytes(zstd.ZstdDecompressor().decompress(data))
+        return zstd.ZstdDecompressor()
     except ImportError:
         pass
     try:
         import zstandard  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise missing("zstandard", "trace") from None
-    return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data))
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+def _unzstd(path: str, data: bytes) -> bytes:
+    """A trace is one frame, whole."""
+    reader = _decompressor()
+    try:
+        text = bytes(reader.decompress(data))
+    except Exception as error:  # each module has an error of its own
+        raise ReportError("%s is compressed, and damaged: %s" % (path, error)) from None
+    if not reader.eof:
+        raise ReportError("%s is compressed, and cut off" % path)
+    if reader.unused_data:
+        raise ReportError("%s is compressed, and has something behind its end: two traces put together?" % path)
+    return text
 
 
 class _Reader:
@@ -231,6 +246,8 @@ class _Records:
         reader = _Reader(data, start)
         while reader.at < len(data):
             at = reader.at
+            if data.startswith(_FIRST_WORDS, at if data[at] else at + 1):
+                raise self.trace.another()
             if not data[at]:
                 reader.at = at - (at - start) % part_bytes + part_bytes if part_bytes else len(data)
                 if reader.at >= len(data) or data[reader.at] != 11:
@@ -284,7 +301,11 @@ class Trace:
     def _read(self, file: BinaryIO) -> bytes:
         data = file.read()
         self._is_packed = data.startswith(b"\x28\xb5\x2f\xfd")
-        return _unzstd(data) if self._is_packed else data
+        return _unzstd(self.path, data) if self._is_packed else data
+
+    def another(self) -> ReportError:
+        """What is wrong where a second trace begins."""
+        return ReportError("%s: another trace begins behind the first: two were put together" % self.path)
 
     def _in_order(self) -> bytes:
         """The parts of a file that has them in turns, as they were written."""
@@ -314,6 +335,8 @@ class Trace:
         lines = self._data.split(b"\n")
         for number, line in enumerate(lines[:-1], 1):
             words = line.decode("utf-8", "replace").split()
+            if number > 1 and line.startswith(_FIRST_WORDS):
+                raise self.another()
             try:
                 if line.startswith(b"#"):
                     event, thread = self._remark(words, thread, open_phases)

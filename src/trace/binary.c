@@ -31,8 +31,9 @@ struct ms_trace_binary {
     size_t listed_count, listed_room, waiting_count, waiting_room, listed_next, waiting_next;
 };
 
-/* The outcome of a record: an event; none; the trace is over; it is cut, which ends it; it is none. */
-enum outcome { EVENT, NOTHING, OVER, CUT, BAD, NO_MEMORY };
+/* The outcome of a record: an event; none; the trace is over; it is cut, which ends it; another trace begins;
+ * it is none. */
+enum outcome { EVENT, NOTHING, OVER, CUT, ANOTHER, BAD, NO_MEMORY };
 
 bool ms_trace_take(struct ms_trace_cursor *cursor, uint64_t *number_p)
 {
@@ -328,6 +329,16 @@ static enum outcome take_record(struct ms_trace_reader *reader, struct ms_trace_
     }
 }
 
+/* No records are the bytes that a trace begins with: a third one of 'm' has a time, and its kind has none. */
+static bool begins_another(struct ms_trace_reader *reader)
+{
+    size_t count = ms_trace_input_want(&reader->input, sizeof(MS_TRACE_FIRST_WORDS) - 1);
+
+    return count >= sizeof(MS_TRACE_FIRST_WORDS) - 1 &&
+           memcmp(ms_trace_input_at(&reader->input), MS_TRACE_FIRST_WORDS,
+                  sizeof(MS_TRACE_FIRST_WORDS) - 1) == 0;
+}
+
 /* The next record of all. One that the file's end cuts is not whole, and ends the trace. */
 static enum outcome next_record(struct ms_trace_reader *reader, struct ms_trace_event *event)
 {
@@ -339,12 +350,16 @@ static enum outcome next_record(struct ms_trace_reader *reader, struct ms_trace_
     if (!count)
         return OVER;
     first = ms_trace_input_at(&reader->input);
+    if (*first == *MS_TRACE_FIRST_WORDS && begins_another(reader))
+        return ANOTHER;
     cursor = (struct ms_trace_cursor){first, first + count};
     outcome = take_record(reader, &cursor, event);
     if (outcome == BAD && cursor.at == cursor.end && count < MS_TRACE_RECORD_BYTES)
         return CUT;
     if (outcome != BAD)
         ms_trace_input_skip(&reader->input, (size_t)(cursor.at - first));
+    if (outcome == OVER && begins_another(reader))
+        return ANOTHER;
     if (outcome == OVER && reader->input.part_bytes && ms_trace_input_next_part(&reader->input) &&
         *ms_trace_input_at(&reader->input) == MS_TRACE_R_PART)
         return NOTHING;
@@ -369,6 +384,8 @@ static int fail_record(struct ms_trace_reader *reader, enum outcome outcome)
 
     if (outcome == NO_MEMORY)
         return ms_trace_fail(reader, "", "no memory for what is in it");
+    if (outcome == ANOTHER)
+        return ms_trace_fail(reader, "", ms_trace_another);
     snprintf(where, sizeof(where), "byte %llu", (unsigned long long)reader->input.offset);
     return ms_trace_fail(reader, where, "is damaged: no record of a trace");
 }
@@ -382,7 +399,7 @@ int ms_trace_binary_next(struct ms_trace_reader *reader, struct ms_trace_event *
         if (!binary->is_gathering && take_kept(binary, event_p))
             return 1;
         outcome = next_record(reader, event_p);
-        if (outcome == BAD || outcome == NO_MEMORY)
+        if (outcome == ANOTHER || outcome == BAD || outcome == NO_MEMORY)
             return fail_record(reader, outcome);
         if ((outcome == OVER || outcome == CUT) && !binary->is_gathering)
             return 0;

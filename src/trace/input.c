@@ -25,8 +25,8 @@ static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
 struct ms_trace_packed {
     ZSTD_DStream *stream;
     ZSTD_inBuffer from;
-    bool is_over;    /* no more in the file */
-    bool is_between; /* a frame has ended, and none has begun */
+    bool is_over;   /* no more in the file */
+    bool has_ended; /* the frame */
     unsigned char bytes[1 << 16];
 };
 
@@ -39,7 +39,6 @@ static int unpack_open(struct ms_trace_input *input)
     if (!packed || !packed->stream)
         return ENOMEM;
     packed->from.src = packed->bytes;
-    packed->is_between = true;
     return 0;
 }
 
@@ -50,7 +49,8 @@ static void unpack_close(struct ms_trace_packed *packed)
     free(packed);
 }
 
-/* A frame that is cut off ends what there is, as any other trace that is. */
+/* A trace is compressed when it is complete, into one frame. So one that does not end was cut off later, and
+ * what comes behind the end is another file's. */
 static long unpack(struct ms_trace_input *input, unsigned char *bytes, size_t count)
 {
     struct ms_trace_packed *packed = input->packed;
@@ -66,16 +66,15 @@ static long unpack(struct ms_trace_input *input, unsigned char *bytes, size_t co
             packed->from.pos = 0;
             packed->is_over = got == 0;
         }
-        size_t before = packed->from.pos;
-        size_t left = ZSTD_decompressStream(packed->stream, &into, &packed->from);
+        if (packed->has_ended && packed->is_over)
+            return 0;
+        size_t left = packed->has_ended ? 1 : ZSTD_decompressStream(packed->stream, &into, &packed->from);
 
-        if (ZSTD_isError(left)) {
-            errno = EBADMSG;
+        if (packed->has_ended || ZSTD_isError(left) || (packed->is_over && left && !into.pos)) {
+            errno = packed->has_ended ? EEXIST : ZSTD_isError(left) ? EBADMSG : ENODATA;
             return -1;
         }
-        packed->is_between = left == 0;
-        if (packed->is_over && !into.pos && packed->from.pos == before)
-            return 0;
+        packed->has_ended = left == 0;
     }
     return (long)into.pos;
 }

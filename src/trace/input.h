@@ -12,7 +12,9 @@ struct ms_trace_packed;
 
 struct ms_trace_input {
     int fd;
-    int error; /* an errno that ended it; EBADMSG: what is compressed is damaged; ENOTSUP: no libzstd */
+    /* An errno that ended it. Of what is compressed, EBADMSG: it is damaged; ENODATA: it is cut off; EEXIST:
+     * more comes behind its end; ENOTSUP: no libzstd. */
+    int error;
     bool is_over;
     unsigned char *bytes; /* [begin, end) of them are to be read yet */
     size_t begin, end, room;

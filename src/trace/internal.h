@@ -16,8 +16,7 @@ struct ms_trace_reader {
     struct ms_trace_stream streams[MS_TRACE_STREAMS];
     struct ms_trace_live live[MS_LAYERS];
     struct ms_trace_phase_name phases[MS_TRACE_PHASES];
-    struct ms_trace_event *open; /* the phases that have begun and not ended */
-    size_t open_count, open_room;
+    struct ms_trace_live open; /* the phases that have begun and not ended, by their numbers */
     uint64_t last_ns, fallen;
     uint32_t thread;                /* of the text form */
     struct ms_trace_binary *binary; /* NULL: lines */
@@ -26,6 +25,9 @@ struct ms_trace_reader {
 
 /** Puts "PATH: WHERE WHAT" into the error; -1. */
 int ms_trace_fail(struct ms_trace_reader *reader, const char *where, const char *what);
+
+/** The words for a file in which a second trace begins. */
+extern const char ms_trace_another[];
 
 /** The third line. */
 void ms_trace_read_summary(struct ms_trace_reader *reader, const char *text, size_t count);
@@ -52,7 +54,7 @@ int ms_trace_binary_next(struct ms_trace_reader *reader, struct ms_trace_event *
 /** False for what cannot be, or without memory. */
 bool ms_trace_name_phase(struct ms_trace_reader *reader, uint64_t number, uint64_t source, const char *domain,
                          size_t domain_bytes, const char *name, size_t name_bytes);
-/** A phase begins; `is_new_p`: none of its number was open. False without memory. */
+/** A phase begins; `is_new_p`: it has a number, of which none was open. False without memory. */
 bool ms_trace_phase_begins(struct ms_trace_reader *reader, const struct ms_trace_event *event,
                            bool *is_new_p);
 /** The phase of the event's number ends, which the event names then; false if none was open. */

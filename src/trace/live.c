@@ -50,6 +50,7 @@ bool ms_trace_live_add(struct ms_trace_live *live, const struct ms_trace_event *
         return false;
     place = &live->places[place_of(live, event->id)];
     live->count += !place->id;
+    live->bytes += event->bytes - (place->id ? place->bytes : 0);
     *place = *event;
     return true;
 }
@@ -60,6 +61,7 @@ void ms_trace_live_remove(struct ms_trace_live *live, uint64_t id)
 
     if (!live->room || !live->places[gap = place_of(live, id)].id)
         return;
+    live->bytes -= live->places[gap].bytes;
     for (next = (gap + 1) & mask; live->places[next].id; next = (next + 1) & mask) {
         size_t home = (live->places[next].id * 0x9e3779b97f4a7c15u >> 20) & mask;
 

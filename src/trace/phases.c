@@ -41,41 +41,21 @@ const struct ms_trace_phase_name *ms_trace_phase(const struct ms_trace_reader *r
     return number < MS_TRACE_PHASES && reader->phases[number].name ? &reader->phases[number] : &none;
 }
 
-static struct ms_trace_event *open_find(struct ms_trace_reader *reader, uint64_t id)
-{
-    for (size_t i = 0; i < reader->open_count; i++)
-        if (reader->open[i].id == id)
-            return &reader->open[i];
-    return NULL;
-}
-
 bool ms_trace_phase_begins(struct ms_trace_reader *reader, const struct ms_trace_event *event, bool *is_new_p)
 {
-    *is_new_p = !open_find(reader, event->id);
-    if (!*is_new_p)
-        return true;
-    if (reader->open_count == reader->open_room) {
-        size_t room = reader->open_room ? 2 * reader->open_room : 16;
-        struct ms_trace_event *open = realloc(reader->open, room * sizeof(*open));
-
-        if (!open)
-            return false;
-        reader->open = open;
-        reader->open_room = room;
-    }
-    reader->open[reader->open_count++] = *event;
-    return true;
+    *is_new_p = event->id && !ms_trace_live_find(&reader->open, event->id);
+    return !*is_new_p || ms_trace_live_add(&reader->open, event);
 }
 
 bool ms_trace_phase_ends(struct ms_trace_reader *reader, struct ms_trace_event *event)
 {
-    struct ms_trace_event *open = open_find(reader, event->id);
+    const struct ms_trace_event *open = event->id ? ms_trace_live_find(&reader->open, event->id) : NULL;
 
     if (!open)
         return false;
     event->phase = open->phase;
     event->is_nested = open->is_nested;
-    *open = reader->open[--reader->open_count];
+    ms_trace_live_remove(&reader->open, event->id);
     return true;
 }
 
@@ -85,5 +65,5 @@ void ms_trace_phases_close(struct ms_trace_reader *reader)
         free((char *)reader->phases[i].domain);
         free((char *)reader->phases[i].name);
     }
-    free(reader->open);
+    free(reader->open.places);
 }

@@ -12,6 +12,7 @@
 struct printing {
     struct ms_trace_reader *reader;
     FILE *out;
+    ms_trace_put *put;
     uint32_t thread;
     bool is_told;
     bool streams[MS_TRACE_STREAMS], phases[MS_TRACE_PHASES];
@@ -30,9 +31,10 @@ static void print_escaped(FILE *out, const char *text)
 
 static void print_head(const struct printing *p)
 {
-    fprintf(p->out,
-            "%s\n# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address kind\n# %s\n",
-            p->reader->head.line, p->reader->head.summary);
+    p->put(p->out, p->reader->head.line);
+    fputs("\n# columns: microseconds op(a|f|A|F) id bytes stream, and of a|A: site address kind\n# ", p->out);
+    p->put(p->out, p->reader->head.summary);
+    fputc('\n', p->out);
 }
 
 static void print_stream(struct printing *p, unsigned number)
@@ -43,8 +45,10 @@ static void print_stream(struct printing *p, unsigned number)
     if (!number || p->streams[number] || !stream->is_known)
         return;
     p->streams[number] = true;
-    fprintf(p->out, "# stream %u: %s%sdevice %" PRId64 ", handle 0x%" PRIx64, number,
-            other ? stream->api : "", other ? " " : "", stream->device, stream->handle);
+    fprintf(p->out, "# stream %u: ", number);
+    p->put(p->out, other ? stream->api : "");
+    fprintf(p->out, "%sdevice %" PRId64 ", handle 0x%" PRIx64, other ? " " : "", stream->device,
+            stream->handle);
     if (stream->thread)
         fprintf(p->out, ", thread %" PRIu32, stream->thread);
     fputc('\n', p->out);
@@ -108,9 +112,9 @@ static void print_event(struct printing *p, const struct ms_trace_event *event)
         print_block(p, event, us);
 }
 
-int ms_trace_print(struct ms_trace_reader *reader, FILE *out)
+int ms_trace_print(struct ms_trace_reader *reader, FILE *out, ms_trace_put *put)
 {
-    struct printing p = {.reader = reader, .out = out};
+    struct printing p = {.reader = reader, .out = out, .put = put};
     struct ms_trace_event event;
     int result = ms_trace_next(reader, &event);
 

@@ -12,6 +12,8 @@
 #include "record/file/trace_file.h"
 #include "trace/internal.h"
 
+const char ms_trace_another[] = "another trace begins behind the first: two were put together";
+
 int ms_trace_fail(struct ms_trace_reader *reader, const char *where, const char *what)
 {
     snprintf(reader->error, reader->error_bytes, "%s: %s%s%s", reader->path, where, *where ? " " : "", what);
@@ -23,6 +25,9 @@ static int fail_open(struct ms_trace_reader *reader, int error)
     snprintf(reader->error, reader->error_bytes, "cannot read %s: %s", reader->path,
              error == EINVAL    ? "no regular file"
              : error == EBADMSG ? "it is compressed, and damaged"
+             : error == ENODATA ? "it is compressed, and cut off"
+             : error == EEXIST
+                 ? "it is compressed, and has something behind its end: two traces put together?"
              : error == ENOTSUP ? "it is compressed, and this memshim was built without libzstd"
                                 : strerror(error));
     return -1;
@@ -164,8 +169,12 @@ static int take_in(struct ms_trace_reader *reader, struct ms_trace_event *event)
 {
     if (event->op == MS_TRACE_FREE && !complete_free(reader, event) && reader->binary)
         return reader->fallen ? 0 : ms_trace_fail(reader, "", "is damaged: it frees what is not there");
-    if (event->op == MS_TRACE_ALLOC && event->id && !ms_trace_live_add(&reader->live[event->layer], event))
+    if (event->op != MS_TRACE_ALLOC || !event->id)
+        return 1;
+    if (!ms_trace_live_add(&reader->live[event->layer], event))
         return ms_trace_fail(reader, "", "no memory for what is live");
+    if (reader->live[event->layer].bytes > INT64_MAX)
+        return ms_trace_fail(reader, "", "is damaged: more is live than there can be");
     return 1;
 }
 

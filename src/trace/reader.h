@@ -74,9 +74,11 @@ void ms_trace_close(struct ms_trace_reader *reader);
 const struct ms_trace_head *ms_trace_head(const struct ms_trace_reader *reader);
 /** The stream of that number, as far as the trace was read. */
 const struct ms_trace_stream *ms_trace_stream(const struct ms_trace_reader *reader, unsigned number);
+/** How texts of the trace are put on `out`, which may be a terminal: ms_text_put() of report/text/text.h. */
+typedef size_t ms_trace_put(FILE *out, const char *text);
 /** Puts all that the trace has on `out` as lines; 0, or -1 as ms_trace_next(). Of a trace of which nothing
  * was read. */
-int ms_trace_print(struct ms_trace_reader *reader, FILE *out);
+int ms_trace_print(struct ms_trace_reader *reader, FILE *out, ms_trace_put *put);
 
 /** Compresses the trace in place: it keeps its name and its permissions. Nothing happens where it is no trace
  * of this run, is compressed, or its process may be there still; `is_complete`: what a process that was

@@ -127,7 +127,7 @@ static bool read_phase_event(struct ms_trace_reader *reader, const char *text, s
     return event->op == MS_TRACE_MARK || (ms_trace_phase_begins(reader, event, &is_new) && is_new);
 }
 
-/* 1 for an event, 0 for none, -1 for want of memory. */
+/* 1 for an event, 0 for none, -1 for want of memory, or where another trace begins. */
 static int read_comment(struct ms_trace_reader *reader, const char *text, size_t count,
                         struct ms_trace_event *event)
 {
@@ -135,6 +135,8 @@ static int read_comment(struct ms_trace_reader *reader, const char *text, size_t
     unsigned thread;
 
     snprintf(copy, sizeof(copy), "%.*s", (int)count, text);
+    if (strncmp(copy, MS_TRACE_FIRST_WORDS " ", sizeof(MS_TRACE_FIRST_WORDS)) == 0)
+        return fail_line(reader, ms_trace_another);
     if (reader->line == SUMMARY_LINE)
         ms_trace_read_summary(reader, text, count);
     if (read_phase_event(reader, copy, event))

@@ -44,7 +44,16 @@ def record(name, words, **variables):
     return path
 
 
-plan(7)
+def refused(path, words):
+    """True where reading it says so, in one line that names the file."""
+    try:
+        list(memshim.Trace(path))
+    except memshim.ReportError as error:
+        return words in str(error) and path in str(error) and "\n" not in str(error)
+    return False
+
+
+plan(9)
 book = record("book.trace", [os.path.join(BUILD, "tests", "phases", "phases_user"), "book", "4"])
 trace, rows = told(book)
 fact(rows == lines(book) and any(row[1] == "begin" for row in rows), "every event of blocks and phases", [rows[:3], lines(book)[:3]])
@@ -73,6 +82,25 @@ cut = os.path.join(TMP, "cut.trace")
 with open(cut, "wb") as file:
     file.write(data[: len(data) * 2 // 3])
 fact(told(cut)[1] == lines(cut) == told(book)[1][: len(told(cut)[1])], "one that is cut ends there")
+together = []
+with open(text, "rb") as file:
+    as_lines = file.read()
+for pair in (data + data, data[:-1] + data, as_lines + as_lines, as_lines + data):
+    with open(cut, "wb") as file:
+        file.write(pair)
+    together.append(refused(cut, "another trace begins"))
+fact(all(together), "two in one file are told from one", together)
+with open(packed, "rb") as file:
+    whole = file.read()
+try:
+    said = []
+    for pair, words in ((whole[:-1], "cut off"), (whole[:9], "cut off"), (whole + whole, "behind its end"), (whole[:40] + b"x" * 9 + whole[40:], "damaged")):
+        with open(cut, "wb") as file:
+            file.write(pair)
+        said.append(refused(cut, words))
+    fact(all(said), "so is what is compressed, and cut off, damaged or put together", said)
+except MissingPackage as error:
+    skip("so is what is compressed, and cut off, damaged or put together", str(error))
 wrong = []
 with open(cut, "wb") as file:
     file.write(data[: len(data) // 2] + b"\xff" * 10)

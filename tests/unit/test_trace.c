@@ -53,13 +53,19 @@ static void give(uint64_t key, bool refused)
         ms_ledger_free_abort(&block);
 }
 
+static size_t put_plain(FILE *out, const char *text)
+{
+    fputs(text, out);
+    return strlen(text);
+}
+
 /* The trace as lines. */
 static FILE *lines_of(const char *name)
 {
     char error[512] = "";
     struct ms_trace_reader *trace = ms_trace_open(name, error, sizeof error);
     FILE *file = tmpfile();
-    if (!trace || !file || ms_trace_print(trace, file) != 0)
+    if (!trace || !file || ms_trace_print(trace, file, put_plain) != 0)
         bail("no trace: %s", error);
     ms_trace_close(trace);
     rewind(file);

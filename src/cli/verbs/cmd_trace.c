@@ -130,8 +130,8 @@ static void print_layer(FILE *out, const char *what, const struct layer *layer)
 {
     if (!layer->allocs && !layer->frees && !layer->listed)
         return;
-    fprintf(out, "%-13s%" PRIu64 " allocated, %" PRIu64 " freed; %s at most, after %s; %s at the end\n", what,
-            layer->allocs, layer->frees, ms_text_size((json_int_t)layer->peak).text,
+    fprintf(out, "%-13s%" PRIu64 " allocated, %" PRIu64 " freed\n", what, layer->allocs, layer->frees);
+    fprintf(out, "%-13s%s at most, after %s; %s at the end\n", "", ms_text_size((json_int_t)layer->peak).text,
             ms_text_duration((json_int_t)layer->peak_ns).text, ms_text_size((json_int_t)layer->live).text);
     fprintf(out, "%-13s%zu sizes, from %zu call sites\n", "", layer->sizes.count, layer->sites.count);
 }
@@ -143,7 +143,7 @@ static void print_told(FILE *out, const struct ms_trace_reader *trace, const str
 
     fprintf(out, "%-13s", "trace of");
     ms_text_put(out, head->program);
-    fprintf(out, ", process %" PRId64 ", by memshim ", head->pid);
+    fprintf(out, ", process %" PRId64 "\n%-13smemshim ", head->pid, "by");
     ms_text_put(out, head->version);
     fprintf(out, "%s%s\n", head->is_text ? ", as text" : "", head->is_compressed ? ", compressed" : "");
     fprintf(out, "%-13s%" PRIu64 " in %s%s\n", "events", told->events,
@@ -188,7 +188,7 @@ static int show_trace(const char *path, const struct trace_options *options)
     if (!trace)
         ms_cli_error("%s", error);
     if (out) {
-        result = options->text ? ms_trace_print(trace, out) : trace_sum_up(trace, out, error);
+        result = options->text ? ms_trace_print(trace, out, ms_text_put) : trace_sum_up(trace, out, error);
         status = ms_cli_close_output(out);
     }
     if (out && result < 0) {
