@@ -50,6 +50,8 @@ static void test_good_values(void)
        "or of what is live, as by default of limbo");
     ok(ms_option_size(MS_OPT_LIMIT, UINT64_MAX) > UINT64_MAX / 2, "a percentage of much does not overflow");
     is_u64(ms_option_size(MS_OPT_KEEP, 0), UINT64_C(3) << 40, "a unit in lower case");
+    is_int(load("MEMSHIM_TRACE_MAX=1M", NULL), 0, "a size that is the least that is allowed");
+    is_u64(ms_option_size(MS_OPT_TRACE_MAX, 0), 1 << 20, "is taken");
     load("MEMSHIM_REPORT=", "MEMSHIM_INCLUDE=^/usr/(bin|lib)/x.*$");
     is_str(ms_option_text(MS_OPT_REPORT), "memshim.%h%R.%p.json", "set to nothing is not set");
     is_str(ms_option_text(MS_OPT_INCLUDE), "^/usr/(bin|lib)/x.*$", "an expression");
@@ -112,6 +114,9 @@ static void test_bad_values(void)
     bad("MEMSHIM_LIMIT=99999999T", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_LIMIT=K", MS_OPT_LIMIT, "is not a size");
     bad("MEMSHIM_PREALLOC=none", MS_OPT_PREALLOC, "is not a size");
+    bad("MEMSHIM_TRACE_MAX=0", MS_OPT_TRACE_MAX, "1M at least, or the word none; using none");
+    bad("MEMSHIM_TRACE_MAX=1048575", MS_OPT_TRACE_MAX, "is not a size");
+    bad("MEMSHIM_TRACE_MAX=50%", MS_OPT_TRACE_MAX, "is not a size");
     bad("MEMSHIM_EXCLUDE=(", MS_OPT_EXCLUDE, "is not an extended regular expression");
     bad("MEMSHIM_EXCLUDE=a{99}{99}", MS_OPT_EXCLUDE, "too large");
     bad("MEMSHIM_EXCLUDE=a{99}*?{99}", MS_OPT_EXCLUDE, "too large");

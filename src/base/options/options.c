@@ -25,6 +25,7 @@ enum { PREFIX_LENGTH = sizeof prefix - 1 };
 #define INT    MS_TYPE_INT
 #define SIZE   MS_TYPE_SIZE
 #define SHARE  MS_TYPE_SHARE
+#define BYTES  MS_TYPE_BYTES
 #define STRING MS_TYPE_STRING
 #define PATH   MS_TYPE_PATH
 #define REGEX  MS_TYPE_REGEX
@@ -38,6 +39,7 @@ static const struct ms_option_info infos[MS_OPT_COUNT] = {
 #undef INT
 #undef SIZE
 #undef SHARE
+#undef BYTES
 #undef STRING
 #undef PATH
 #undef REGEX
@@ -224,7 +226,8 @@ void ms_options_check(ms_option_complaint_func_t say, void *arg)
     struct listener listener = {say, arg, 0};
     for (unsigned id = 0; id < MS_OPT_COUNT; id++) {
         const char *text = values[id].text;
-        bool size = infos[id].type == MS_TYPE_SIZE || infos[id].type == MS_TYPE_SHARE;
+        bool size = infos[id].type == MS_TYPE_SIZE || infos[id].type == MS_TYPE_SHARE ||
+                    infos[id].type == MS_TYPE_BYTES;
         if (size && values[id].source != MS_SOURCE_DEFAULT && ms_size_lacks_unit(text))
             options_complain(&listener, "%s%s: %s is %s bytes; %sM is likely meant", prefix, infos[id].name,
                              text, text, text);

@@ -22,6 +22,7 @@ enum ms_option_type {
     MS_TYPE_INT,
     MS_TYPE_SIZE,
     MS_TYPE_SHARE,
+    MS_TYPE_BYTES,
     MS_TYPE_STRING,
     MS_TYPE_PATH,
     MS_TYPE_REGEX

@@ -73,23 +73,32 @@ static bool parse_int(const struct ms_option_info *info, const char *text, struc
     return true;
 }
 
+/* Of BYTES, behind the least. */
+static const char *size_words(const struct ms_option_info *info)
+{
+    return info->type == MS_TYPE_BYTES ? info->values + strcspn(info->values, "|") + 1 : info->values;
+}
+
 /* On failure value_p may be changed: ms_option_parse puts it back. */
 static bool parse_size(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
 {
-    uint64_t number;
-    if (*text && word_index(info->values, text) >= 0) { /* the only such word is "none": no bound */
+    const char *values = info->values;
+    uint64_t number, least = 0;
+    if (*text && word_index(size_words(info), text) >= 0) { /* the only such word is "none": no bound */
         value_p->bytes = UINT64_MAX;
         value_p->percent = false;
         return true;
     }
     const char *size = text;
-    if (read_digits(&text, &number) && strcmp(text, "%") == 0) {
+    if (info->type == MS_TYPE_BYTES) {
+        ms_size_read(&values, &least);
+    } else if (read_digits(&text, &number) && strcmp(text, "%") == 0) {
         value_p->bytes = number;
         value_p->percent = true;
         return number <= 100;
     }
     value_p->percent = false;
-    return ms_size_read(&size, &value_p->bytes) && !*size;
+    return ms_size_read(&size, &value_p->bytes) && !*size && value_p->bytes >= least;
 }
 
 /* Past a bracket expression, whose "[" is at `text`; at the last byte of it, or of the text. */
@@ -268,6 +277,7 @@ static bool parse_by_type(const struct ms_option_info *info, const char *text,
         return parse_int(info, text, value_p);
     case MS_TYPE_SIZE:
     case MS_TYPE_SHARE:
+    case MS_TYPE_BYTES:
         return parse_size(info, text, value_p);
     case MS_TYPE_REGEX:
         return !*text || regex_compiles(text);
@@ -298,6 +308,10 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
     case MS_TYPE_SHARE:
         snprintf(why, why_bytes, MS_SIZE_ALLOWED ", or %% of live memory%s%s",
                  *info->values ? ", or the word " : "", info->values);
+        break;
+    case MS_TYPE_BYTES:
+        snprintf(why, why_bytes, MS_SIZE_ALLOWED ", %.*s at least, or the word %s",
+                 (int)(size_words(info) - 1 - info->values), info->values, size_words(info));
         break;
     case MS_TYPE_REGEX:
         snprintf(why, why_bytes, "an extended regular expression, or is too large a one");

@@ -60,6 +60,11 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
                  "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), or %% of live memory%s%s",
                  used ? "; or " : "", words);
         break;
+    case MS_TYPE_BYTES:
+        snprintf(text, bytes,
+                 "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), %.*s at least; or%s",
+                 (int)strcspn(words, ","), words, words + strcspn(words, ",") + 1);
+        break;
     case MS_TYPE_PATH:
         snprintf(text, bytes, "a path%s%s", used ? ", or " : "", words);
         break;

@@ -21,7 +21,6 @@ enum {
     WAIT_BYTES = MS_TRACE_RING_BYTES / 4 * 3, /* everybody waits until somebody has written */
     WAIT_MS = 1000,                           /* the longest of these waits */
     NAMES_MAX = 99,
-    MAX_LEAST = 1 << 20,
 };
 
 static struct ms_lock file = MS_LOCK_INIT(MS_RANK_TRACE_FILE);
@@ -109,10 +108,6 @@ static void trace_refuse(const char *why)
 static void set_limit(void)
 {
     uint64_t most = ms_option_size(MS_OPT_TRACE_MAX, 0);
-    if (most < MAX_LEAST) {
-        ms_diagnostic(MS_LOG_WARN, "trace", "MEMSHIM_TRACE_MAX is 1M at least: 1M is taken");
-        most = MAX_LEAST;
-    }
     ms_process()->trace_part_bytes =
         most < UINT64_MAX / 2 ? (most - MS_TRACE_HEAD_BYTES) / MS_TRACE_PARTS / 4096 * 4096 : 0;
 }

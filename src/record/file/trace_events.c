@@ -253,11 +253,14 @@ bool ms_trace_events_summary(char *text, size_t bytes)
 {
     if (!ms_lock_within(&lines, WAIT_MS))
         return false;
-    snprintf(text, bytes, "allocs %llu frees %llu distinct_sizes %llu streams %llu peak_live_bytes %llu%s",
-             (unsigned long long)ms_told.ids[MS_LAYER_OUTER],
-             (unsigned long long)ms_told.frees[MS_LAYER_OUTER], (unsigned long long)ms_told.sizes,
-             (unsigned long long)ms_told.streams, (unsigned long long)ms_told.peak_live_bytes[MS_LAYER_OUTER],
-             atomic_load(&stopped) ? " cut short" : "");
+    if (atomic_load(&stopped)) /* what was counted may not be in the file */
+        snprintf(text, bytes, "cut short");
+    else
+        snprintf(text, bytes, "allocs %llu frees %llu distinct_sizes %llu streams %llu peak_live_bytes %llu",
+                 (unsigned long long)ms_told.ids[MS_LAYER_OUTER],
+                 (unsigned long long)ms_told.frees[MS_LAYER_OUTER], (unsigned long long)ms_told.sizes,
+                 (unsigned long long)ms_told.streams,
+                 (unsigned long long)ms_told.peak_live_bytes[MS_LAYER_OUTER]);
     ms_unlock(&lines);
     return true;
 }
