@@ -17,6 +17,7 @@
 #include "hooks/observe/invalid_free.h"
 #include "hooks/follow/no_memory.h"
 #include "hooks/lookup/resolve.h"
+#include "hooks/serve/limit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
 #include "hooks/follow/footprints.h"
@@ -369,6 +370,33 @@ ms_stack_id ms_call_stack_sampled(struct ms_call *outer, uint64_t bytes)
     return outer->stack;
 }
 
+/* A request that a stream captures takes no memory yet. */
+static void reserve(struct ms_call *call)
+{
+    if (call->answered || (call->args.kind == MS_KIND_ASYNC && ms_graph_memory_captured(call)) ||
+        ms_limit_reserve(call))
+        return;
+    call->answered = true;
+    call->status = ms_families[ms_rows[call->row]->api].no_memory[0];
+}
+
+/* Memory is counted from before the vendor is asked until it has that back: what comes and goes meanwhile
+ * lies in the thread's purse (quota.h). */
+static void call_before(struct ms_call *call)
+{
+    uint8_t class = ms_rows[call->row]->class;
+    bool is_bounded = call->records && ms_quota_is_bounded();
+
+    if (is_bounded)
+        ms_quota_call_begins();
+    if (classes[class].before)
+        classes[class].before(call);
+    if (call->records && ms_serve_is_on())
+        ms_serve_before_growth(call);
+    if (is_bounded)
+        reserve(call);
+}
+
 void ms_call_begin(struct ms_call *call)
 {
     uint8_t class = ms_rows[call->row]->class;
@@ -401,10 +429,7 @@ void ms_call_begin(struct ms_call *call)
         if (classes[class].takes_stack && ms_stack_sampling())
             ms_call_stack(ms_thread.outermost, call->args.bytes);
     }
-    if (classes[class].before)
-        classes[class].before(call);
-    if (call->records && ms_serve_is_on())
-        ms_serve_before_growth(call);
+    call_before(call);
     ms_guard_leave();
     errno = call->scope.saved_errno;
 }
@@ -422,6 +447,8 @@ void ms_call_end(struct ms_call *call, int status)
     bool owner = ms_init_owner();
     if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
+    if (call->records && ms_quota_is_bounded() && MS_LIKELY(owner))
+        ms_quota_call_ends();
     if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner)) {
         ms_no_memory_in_call(call, status);
         ms_invalid_free_forked(call, status);

@@ -34,6 +34,7 @@
 #include "hooks/lookup/listeners.h"
 #include "hooks/lookup/resolve.h"
 #include "hooks/hook_scope.h"
+#include "hooks/serve/limit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/follow/uses.h"
 #include "unwind/python/python.h"
@@ -191,6 +192,7 @@ static void start_locked(void)
     ms_layouts_start();
     say_copies();
     on_exit(note_exit, NULL);
+    ms_limit_start();
     ms_serve_start(false);
     /* first: who finds it 0 while active starts over */
     atomic_store_explicit(&ms_init_owner_word, owner, memory_order_release);

@@ -182,7 +182,6 @@ static int refused(struct ms_call *call, const struct ms_external_request *reque
 {
     const struct ms_oom_asked asked = {.kind = MS_ASKED_DEVICE,
                                        .device = request->device,
-                                       .served = true,
                                        .bytes = request->granted,
                                        .stream = MS_OOM_NO_STREAM};
     struct ms_oom_view view;

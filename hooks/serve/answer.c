@@ -8,6 +8,7 @@
 #include "vendor/gpu.h"
 #include "hooks/init.h"
 #include "hooks/follow/ipc.h"
+#include "hooks/serve/limit.h"
 #include "hooks/serve/serve.h"
 #include "pool/external/external.h"
 #include "pool/stream/driver_frees.h"
@@ -240,31 +241,45 @@ static bool adjusts_meminfo(void)
 
 typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
 
+static bool answers_meminfo(void)
+{
+    return ms_thread.depth == 0 && ms_init_active() && (ms_serve_is_on() || ms_quota_is_bounded());
+}
+
+/* Free is what the vendor has, and `idle` that we could give back; but no more than MEMSHIM_LIMIT leaves,
+ * which is all that there is. */
+static void adjust(int device, uint64_t idle, size_t *free_p, size_t *total_p)
+{
+    uint64_t own = *free_p + idle, room = ms_quota_room(device), limit = ms_quota_limit(device);
+
+    if (room != UINT64_MAX && own > room + idle)
+        own = room + idle;
+    if (*total_p > limit)
+        *total_p = limit;
+    *free_p = own < *total_p ? own : *total_p;
+}
+
 /* Free is what the driver has, with what is on its way back to it; and, unless its own answer is asked for,
- * what we could give back, but no more than MEMSHIM_LIMIT leaves. */
+ * what we could give back. */
 bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *args, int *status_p)
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
     struct ms_hook_scope scope;
-    uint64_t context, own, room, idle;
+    uint64_t context;
     int device;
 
-    if (!free_p || !total_p || !ms_serve_matters())
+    if (!free_p || !total_p || !answers_meminfo())
         return false;
     ms_hook_scope_enter(&scope);
     device = ms_gpu_current(target->gpu, &context);
+    ms_limit_learn(target->gpu, device);
     ms_serve_see_to_rest();
     if (device >= 0)
         ms_driver_frees_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
-    if (*status_p == 0 && device >= 0 && adjusts_meminfo()) {
-        idle = ms_pool_reclaimable(device) + ms_stream_reclaimable(device);
-        own = *free_p + idle;
-        room = ms_pool_room(device);
-        if (room != UINT64_MAX && own > room + idle)
-            own = room + idle;
-        *free_p = own < *total_p ? own : *total_p;
-    }
+    if (*status_p == 0 && device >= 0 && adjusts_meminfo())
+        adjust(device, ms_serve_is_on() ? ms_pool_reclaimable(device) + ms_stream_reclaimable(device) : 0,
+               free_p, total_p);
     ms_hook_scope_leave(&scope);
     return true;
 }
@@ -276,22 +291,17 @@ bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *
 {
     size_t *free_p = (size_t *)(uintptr_t)args->out, *total_p = (size_t *)(uintptr_t)args->pitch;
     struct ms_hook_scope scope;
-    uint64_t context, own, limit, live;
+    uint64_t context;
     int device;
 
-    if (!free_p || !total_p || !adjusts_meminfo() || !ms_serve_matters())
+    if (!free_p || !total_p || !adjusts_meminfo() || !answers_meminfo())
         return false;
     ms_hook_scope_enter(&scope);
     device = ms_gpu_current(target->gpu, &context);
+    ms_limit_learn(target->gpu, device);
     *status_p = ((meminfo_of_func_t)target->real)((int)args->flags, free_p, total_p);
-    if (*status_p == 0 && device >= 0) {
-        own = *free_p + ms_recycled_bytes(device);
-        limit = ms_option_size(MS_OPT_LIMIT, *total_p);
-        live = ms_ledger_live(device);
-        if (own > (limit > live ? limit - live : 0))
-            own = limit > live ? limit - live : 0;
-        *free_p = own < *total_p ? own : *total_p;
-    }
+    if (*status_p == 0 && device >= 0)
+        adjust(device, ms_recycled_bytes(device), free_p, total_p);
     ms_hook_scope_leave(&scope);
     return true;
 }

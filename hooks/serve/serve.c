@@ -32,7 +32,6 @@ MS_NOINLINE void ms_serve_refuse(const struct request *request, struct ms_call *
     bool is_async = ms_rows[request->row]->class == MS_CLASS_ALLOC_ASYNC;
     const struct ms_oom_asked asked = {.kind = is_async ? MS_ASKED_ASYNC : MS_ASKED_DEVICE,
                                        .device = device,
-                                       .served = true,
                                        .bytes = request->bytes,
                                        .stream = is_async ? request->stream : MS_OOM_NO_STREAM};
     struct ms_oom_view view;

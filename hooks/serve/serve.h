@@ -113,12 +113,11 @@ bool ms_serve_context_is_served(uint64_t context);
 /* serve_oom.c */
 
 /** A request that was refused: `bytes`, 0 where only the vendor knows how many, in the order of `stream`, or
- * of none. It was the pool that refused, if `served`. */
+ * of none. */
 #define MS_OOM_NO_STREAM UINT64_MAX
 struct ms_oom_asked {
     enum ms_asked kind;
     int device;
-    bool served;
     uint64_t bytes, stream;
     /* of an inner block: what its allocator has of the device, what of it nobody has, and whether it maps
      * that piece by piece */
@@ -135,6 +134,10 @@ void ms_serve_before_growth(const struct ms_call *call);
  * worth asking again: until it is false, or the driver has some. `room` is zeroed before the first time. */
 bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,
                         struct ms_room *room);
+/** As ms_serve_make_room, of a call that was not put to the vendor yet, inside its hook scope; and the device
+ * that it is about. */
+bool ms_serve_make_room_in_call(const struct ms_call *call, struct ms_room *room);
+int ms_serve_device_of_call(const struct ms_call *call);
 
 /* serve.c: what the wrappers ask. */
 

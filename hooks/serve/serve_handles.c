@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "quota/quota.h"
 #include "base/thread/aux_stack.h"
 #include "base/lock.h"
 #include "base/options/options.h"
@@ -98,6 +99,7 @@ static void serve_handles_give_back(const struct ms_recycled *whole)
 {
     ms_ledger_segment_removed(whole->place);
     whole->key.gpu->vendor->handle_free(whole->key.gpu, whole->thing);
+    ms_quota_give_back(whole->key.device, whole->key.bytes);
     serve_handles_count(whole->key.device, EVICTED, whole->key.bytes);
 }
 
@@ -219,19 +221,6 @@ static void serve(struct ms_call *call)
     serve_handles_answer(call, 0);
 }
 
-/* MEMSHIM_LIMIT is the device's memory to the program: what waits goes first, then there is none. */
-static bool is_beyond_limit(const struct ms_call *call)
-{
-    int device = call->args.device;
-    uint64_t limit = ms_option_size(MS_OPT_LIMIT, total_of(call->gpu, device)), live = ms_ledger_live(device);
-
-    if (limit == UINT64_MAX)
-        return false;
-    if (live + ms_recycled_bytes(device) + call->args.bytes > limit)
-        ms_recycled_give_back(device);
-    return live + call->args.bytes > limit;
-}
-
 void ms_recycled_create_begin(struct ms_call *call)
 {
     struct ms_recycled_key key;
@@ -246,9 +235,8 @@ void ms_recycled_create_begin(struct ms_call *call)
         ms_ledger_segment_removed(whole.place);
         serve_handles_count(key.device, TAKEN, key.bytes);
         *(uint64_t *)(uintptr_t)call->args.out = whole.thing;
+        ms_quota_went(key.device, key.bytes); /* until its block comes */
         serve(call);
-    } else if (is_beyond_limit(call)) {
-        serve_handles_answer(call, call->gpu->vendor->no_memory);
     }
 }
 
@@ -286,12 +274,14 @@ void ms_recycled_release_begin(struct ms_call *call)
     segment = serve_handles_segment_of(&whole);
     ms_ledger_segment_added(&segment);
     serve_handles_count(whole.key.device, PUT, whole.key.bytes);
+    ms_quota_came(whole.key.device, whole.key.bytes); /* its block is no more */
     if (ms_recycled_put(&whole)) {
         serve(call);
         keep_bound(whole.key.gpu, whole.key.device);
     } else { /* the record has forgotten it, and the vendor gets it */
         ms_ledger_segment_removed(whole.place);
         serve_handles_count(whole.key.device, UNPUT, whole.key.bytes);
+        ms_quota_went(whole.key.device, whole.key.bytes);
     }
 }
 

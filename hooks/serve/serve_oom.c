@@ -3,13 +3,14 @@
  * Asks the pool and the driver; inside a hook scope, with no lock held, behind ms_balance_look: what the
  * driver took for itself may not have been seen before. Which causes there are depends on what was asked for
  * (record/live/oom.def). Of the device's memory it is the first that holds:
- *   limit           the pool refused, as MEMSHIM_LIMIT leaves less
+ *   limit           nobody asked the vendor, as MEMSHIM_LIMIT leaves less
  *   capacity        the device could not hold it beside what is live, however that lay
  *   driver          the driver has as much, and refused
  *   the pending list           what was freed and may still be in use would have been enough
  *   fragmentation   what is free and idle would have been enough, in one piece
  *   other_process   the rest is held by others */
 #include "hooks/follow/balance.h"
+#include "hooks/serve/limit.h"
 #include "hooks/serve/oom_fit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
@@ -69,9 +70,17 @@ static uint64_t host_total(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX / 2;
 }
 
+/* Memory that is reserved before it is asked for. */
+static bool is_reserved_for(enum ms_asked_group group)
+{
+    return group == MS_ASKED_OF_POOL || group == MS_ASKED_OF_DEVICE || group == MS_ASKED_OF_MANAGED;
+}
+
 static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct ms_oom_asked *asked,
                                   uint64_t room)
 {
+    if (is_reserved_for(group_of(asked->kind)) && room < asked->bytes)
+        return MS_OOM_LIMIT;
     switch (group_of(asked->kind)) {
     case MS_ASKED_OF_HOST:
         return asked->bytes > host_total() ? MS_OOM_CAPACITY : MS_OOM_HOST;
@@ -89,8 +98,6 @@ static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct m
     default:
         break;
     }
-    if (asked->served && room < asked->bytes)
-        return MS_OOM_LIMIT;
     return view->total ? cause_on_device(view, asked->device, asked->bytes) : MS_OOM_UNKNOWN;
 }
 
@@ -130,8 +137,8 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_o
 
     if (asked->device >= 0)
         look_at_device(&view, gpu, asked->device);
-    if (asked->device >= 0 && ms_serve_is_on())
-        room = ms_pool_room(asked->device);
+    if (asked->device >= 0)
+        room = ms_quota_room(asked->device);
     /* The pool's own idle memory is the allocator's for the asking. */
     if (asked->kind == MS_ASKED_INNER && view.total)
         view.free += view.parts.cached + view.parts.stranded;
@@ -152,14 +159,17 @@ struct ms_oom_view ms_serve_oom_view(const struct ms_gpu *gpu, const struct ms_o
     return view;
 }
 
-/* A request that is larger than the device is no reason to give anything back. */
+/* A request that is larger than the device, or than its limit, is no reason to give anything back. */
 static bool could_hold(const struct ms_gpu *gpu, int device, uint64_t bytes, uint64_t live)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
+    uint64_t most = ms_quota_limit(device);
 
     if (device >= 0)
         ms_gpu_describe(gpu, device, &about);
-    return !about.total_bytes || (bytes <= about.total_bytes && live <= about.total_bytes - bytes);
+    if (about.total_bytes && about.total_bytes < most)
+        most = about.total_bytes;
+    return bytes <= most && live <= most - bytes;
 }
 
 /* True if waiting for what was freed could make room: not if live blocks leave less of the device. */
@@ -195,6 +205,11 @@ static int serve_oom_device_of(unsigned class, const struct ms_gpu *gpu, const s
     return ms_gpu_current(gpu, &context);
 }
 
+int ms_serve_device_of_call(const struct ms_call *call)
+{
+    return serve_oom_device_of(ms_rows[call->row]->class, call->gpu, &call->args);
+}
+
 /* A buffer of another library's has had room made for it before the library asks the driver. */
 void ms_serve_before_growth(const struct ms_call *call)
 {
@@ -205,31 +220,45 @@ void ms_serve_before_growth(const struct ms_call *call)
     if (call->answered || !ms_families[ms_rows[call->row]->api].vendor || !needs_room(class, &call->args) ||
         !call->args.bytes || (outer && ms_rows[outer->row]->class == MS_CLASS_BUFFER_ALLOC))
         return;
-    device = serve_oom_device_of(class, call->gpu, &call->args);
+    device = ms_serve_device_of_call(call);
     if (device >= 0 && could_hold(call->gpu, device, call->args.bytes, 0))
         ms_keep_before_followed(device, call->args.bytes);
 }
 
 /* Gives back what the pool keeps for later, and waits now for what the vendor's own free would have waited
  * for. */
+static bool make_room(unsigned class, const struct ms_gpu *gpu, const struct ms_args *args,
+                      struct ms_room *room)
+{
+    int device = serve_oom_device_of(class, gpu, args);
+    bool made;
+
+    if (device < 0 || !could_hold(gpu, device, args->bytes, 0))
+        return false;
+    made = ms_recycled_give_back(device) > 0;
+    return ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room) || made;
+}
+
+bool ms_serve_make_room_in_call(const struct ms_call *call, struct ms_room *room)
+{
+    unsigned class = ms_rows[call->row]->class;
+
+    return ms_serve_is_on() && needs_room(class, &call->args) &&
+           make_room(class, call->gpu, &call->args, room);
+}
+
 bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_args *args,
                         struct ms_room *room)
 {
     unsigned class = ms_rows[row]->class;
     struct ms_hook_scope scope;
     bool made;
-    int device;
 
     if (!ms_families[ms_rows[row]->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on() ||
         !needs_room(class, args))
         return false;
     ms_hook_scope_enter(&scope);
-    device = serve_oom_device_of(class, gpu, args);
-    if (!could_hold(gpu, device, args->bytes, 0))
-        device = MS_DEVICE_NONE;
-    made = device >= 0 && ms_recycled_give_back(device) > 0;
-    if (device >= 0)
-        made |= ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room);
+    made = make_room(class, gpu, args, room);
     ms_hook_scope_leave(&scope);
     return made;
 }

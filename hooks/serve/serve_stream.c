@@ -6,6 +6,7 @@
  * it with an address that is nobody's. */
 #include "hooks/serve/serve.h"
 
+#include "quota/quota.h"
 #include "hooks/serve/answer.h"
 #include "hooks/follow/balance.h"
 #include "hooks/observe/invalid_free.h"
@@ -62,7 +63,7 @@ static MS_NOINLINE bool gave_room(const struct ms_stream *stream, uint64_t bytes
 
     ms_pool_figures(device, &figures);
     return (ms_driver_frees_since(device, room->ended) ||
-            bytes <= ms_pool_room(device) + idle + figures.parts.pending) &&
+            bytes <= ms_quota_room(device) + idle + figures.parts.pending) &&
            ms_room_make(device, true, room);
 }
 

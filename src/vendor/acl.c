@@ -141,5 +141,4 @@ const struct ms_gpu_vendor ms_gpu_acl = {.maker = MS_MAKER_ACL,
                                          .context_of = acl_context_of,
                                          .handle_free = handle_free,
                                          .fill = acl_fill,
-                                         .unknown_handle = ACL_ERROR_RT_INVALID_HANDLE,
-                                         .no_memory = ACL_ERROR_RT_MEMORY_ALLOCATION};
+                                         .unknown_handle = ACL_ERROR_RT_INVALID_HANDLE};

@@ -48,7 +48,6 @@ struct ms_gpu_vendor {
     int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
     int unknown_handle; /* what it answers of a handle that is none */
-    int no_memory;      /* its status where no memory is left */
     /** The thread's last error, where a question of ours leaves its own status there; both NULL where none
      * does. */
     int (*error_peek)(const struct ms_gpu *gpu);

@@ -23,7 +23,7 @@ PLANTED = [(way, kind, *said) for kind in ("device", "async", "array", "handle")
     "interleaved": (PREALLOC, "fragmentation", "interleaved", ["policy"]),
     "beside_driver": ({"MEMSIM_CONTEXT": "300M"}, "other_process", None, ["free"]),
 }.items()] + [
-    ("limited", "device", {"MEMSHIM_LIMIT": "512M"}, "limit", None, ["policy", "free"]),
+    *(("limited", kind, {"MEMSHIM_LIMIT": "512M"}, "limit", None, ["policy", "free"]) for kind in ("device", "async", "array", "handle", "managed")),
     ("in_segments", "device", {"MEMSHIM_PREALLOC": "600M"}, "fragmentation", "segments", ["policy"]),
     ("too_large", "graph", {}, "capacity", None, ["ask_for_less"]),
     ("for_streams", "device", {}, "fragmentation", "streams", ["wait"]),

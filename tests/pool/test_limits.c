@@ -159,10 +159,10 @@ static void test_limit(void)
 {
     fresh(GIB);
     fake_sizes.limit = 100 * MIB;
-    is_u64(ms_pool_room(0), UINT64_MAX, "before the first allocation no limit is known");
+    is_u64(ms_quota_room(0), UINT64_MAX, "before the first allocation no limit is known");
     uint64_t a = take(60 * MIB);
     ok(a != 0, "below the limit");
-    is_u64(ms_pool_room(0), 40 * MIB, "what the limit leaves");
+    is_u64(ms_quota_room(0), 40 * MIB, "what the limit leaves");
     uint64_t calls = fake.calls[FAKE_ALLOC];
     is_int(status_of(60 * MIB), CUDA_ERROR_OUT_OF_MEMORY, "beyond the limit it is out of memory");
     is_u64(fake.calls[FAKE_ALLOC], calls, "and the driver is not asked");
@@ -397,7 +397,7 @@ static void test_devices(void)
         struct ms_pool_figures figures;
         ms_pool_figures(device, &figures);
         ok(verdict == MS_POOL_SERVED && figures.parts.requested == 3 * MIB &&
-               ms_pool_room(device) == UINT64_MAX,
+               ms_quota_room(device) == UINT64_MAX,
            "%s device %d is served, and has figures", ms_device_api(device), index);
     }
     sound("devices");

@@ -4,7 +4,7 @@ check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a te
 # What is asked when all tasks have ended, and is no step of theirs.
 tests_schedules_libchecks_a_SOURCES = tests/pool/checks.h tests/pool/check.c
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(FASTPATH_SOURCES) \
-	$(LEDGER_SOURCES) src/base/lock.c src/base/thread/bias.c src/base/arena.c src/base/clock.c \
+	$(QUOTA_SOURCES) $(LEDGER_SOURCES) src/base/lock.c src/base/thread/bias.c src/base/arena.c src/base/clock.c \
 	src/base/thread/guard.c src/base/thread/thread_own.c src/base/log.c src/base/store/store.c \
 	src/base/objects/objects.c src/base/objects/objects_scan.c src/base/objects/objects_since.c \
 	src/base/objects/objects_index.c src/base/records.c src/base/thread/aux_stack.c \

@@ -6,7 +6,7 @@ import re
 import sys
 
 TOP = os.environ.get("top_srcdir", ".")
-ROOMS = ("hooks", "src/base", "src/vendor", "src/record", "src/pool", "src/unwind")
+ROOMS = ("hooks", "src/base", "src/quota", "src/vendor", "src/record", "src/pool", "src/unwind")
 # The lock of lookups lies in libraries.c and begins anew with what resolve.c keeps.
 ELSEWHERE = {"hooks/lookup/libraries.c": "hooks/lookup/resolve.c"}
 # Called by a function that is named.

@@ -272,17 +272,3 @@ uint64_t ms_pool_reclaimable(int device)
     }
     return bytes + ms_external_idle_bytes(device);
 }
-
-uint64_t ms_pool_room(int device)
-{
-    if (device < 0 || device >= MS_DEVICES_MAX || !ms_policy)
-        return UINT64_MAX;
-    const struct ms_heap *heap;
-    uint64_t limit = UINT64_MAX,
-             reserved = atomic_load_explicit(&ms_devices[device].reserved_bytes, memory_order_relaxed);
-    for (uint32_t i = 0; (heap = ms_heap_next(&i)) != NULL;) {
-        if (heap->device == device && heap->total_bytes)
-            limit = heap->limit_bytes;
-    }
-    return limit == UINT64_MAX ? limit : limit > reserved ? limit - reserved : 0;
-}

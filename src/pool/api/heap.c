@@ -82,7 +82,7 @@ struct ms_heap *ms_heap_known(uint64_t context)
 static void set_sizes(struct ms_heap *heap, uint64_t total_bytes)
 {
     heap->total_bytes = total_bytes;
-    heap->limit_bytes = ms_policy->size_of('L', total_bytes);
+    ms_quota_allow(heap->device, ms_policy->size_of('L', total_bytes));
     heap->keep_bytes = ms_policy->size_of('K', total_bytes);
     heap->single_min_bytes = ms_policy->size_of('S', total_bytes);
     if (heap->single_min_bytes < MS_PAGE_BYTES)
@@ -141,10 +141,8 @@ uint64_t ms_heap_left(const struct ms_heap *heap)
 {
     uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
     uint64_t ceiling = atomic_load_explicit(&heap->ceiling_bytes, memory_order_relaxed);
-    uint64_t most = heap->total_bytes < heap->limit_bytes ? heap->total_bytes : heap->limit_bytes;
-    if (ceiling && ceiling < most)
-        most = ceiling;
-    return most > reserved ? most - reserved : 0;
+    uint64_t most = ceiling && ceiling < heap->total_bytes ? ceiling : heap->total_bytes;
+    return ms_least(most > reserved ? most - reserved : 0, ms_quota_room(heap->device));
 }
 
 void ms_heap_lock_all(struct ms_heap *heap)

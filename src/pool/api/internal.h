@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quota/quota.h"
 #include "base/thread/bias.h"
 #include "base/compiler.h"
 #include "base/count.h"
@@ -56,7 +57,7 @@ struct ms_heap {
     /* what was over when the pool was stopped: an event may end at any time (stop.c) */
     uint64_t stopped_done;
     _Atomic uint32_t visitors; /* threads of other contexts that work on it; its end waits for them */
-    uint64_t limit_bytes, keep_bytes, single_min_bytes, total_bytes;
+    uint64_t keep_bytes, single_min_bytes, total_bytes;
     _Atomic bool preallocated, known; /* known: its first memory was looked at */
     _Atomic int failed_status;        /* the vendor's, that stood it down and is yet to be told of */
     _Atomic uint32_t returning;       /* threads that wait for what they put there */
@@ -204,9 +205,9 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** The records of detached segments go, without a lock. */
 void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all);
-/** Room under the limit, taken before the vendor is asked, so that two threads cannot both use it; and
+/** Counts memory of the pool's before the vendor is asked for it, if the quota has room (quota.h); and
  * back. */
-bool ms_device_charge(int device, uint64_t bytes, uint64_t limit);
+bool ms_device_charge(int device, uint64_t bytes);
 void ms_device_refund(int device, uint64_t bytes);
 /** The calling thread is about to ask the vendor for `reserved` bytes, for a block of `live`, which others
  * that decide at this moment count; until the memory was charged, or refused; until the block is live, or

@@ -204,10 +204,8 @@ void ms_pool_context_ended(uint64_t context, bool dead);
  * line. */
 void ms_pool_stand_down(uint64_t context, const char *why);
 
-/** The bytes that we could give back on the device, for cudaMemGetInfo (may record an event to find out), and
- * those that MEMSHIM_LIMIT leaves (UINT64_MAX without one). */
+/** The bytes that we could give back on the device, for cudaMemGetInfo (may record an event to find out). */
 uint64_t ms_pool_reclaimable(int device);
-uint64_t ms_pool_room(int device);
 
 /** The state that is kept over several tries for one request, zeroed before the first. `ended` is
  * ms_driver_frees_ended(), as it was before the vendor was asked, where that is known. */

@@ -110,7 +110,7 @@ void ms_grow_preallocated(struct ms_heap *heap)
     int status;
     if (atomic_exchange_explicit(&heap->preallocated, true, memory_order_relaxed))
         return;
-    uint64_t asked = ms_least(ms_policy->size_of('P', heap->total_bytes), heap->limit_bytes),
+    uint64_t asked = ms_least(ms_policy->size_of('P', heap->total_bytes), ms_quota_limit(heap->device)),
              bytes = ms_round_up(asked, MS_PAGE_BYTES);
     bool sane = asked < UINT64_MAX - MS_PAGE_BYTES;
     if (asked && ms_heap_gives_whole(heap)) {

@@ -150,15 +150,12 @@ static void segment_tell(const struct ms_heap *heap, const struct ms_segment *se
     ms_figures_tell(&told, added);
 }
 
-/* The room under the limit is taken before the vendor is asked, so that two threads cannot both use it. */
-bool ms_device_charge(int number, uint64_t bytes, uint64_t limit)
+bool ms_device_charge(int number, uint64_t bytes)
 {
     struct ms_device *device = &ms_devices[number];
-    uint64_t reserved = atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
-    if (reserved + bytes > limit) {
-        atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
+    if (!ms_quota_reserve(number, bytes))
         return false;
-    }
+    atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&device->changes, 1, memory_order_seq_cst);
     return true;
 }
@@ -168,6 +165,7 @@ void ms_device_refund(int number, uint64_t bytes)
     struct ms_device *device = &ms_devices[number];
     atomic_fetch_sub_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&device->changes, bytes != 0, memory_order_seq_cst);
+    ms_quota_give_back(number, bytes);
 }
 
 void ms_device_ask(int number, uint64_t live, uint64_t reserved)
@@ -251,7 +249,7 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
 static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint64_t asked, int *status_p)
 {
     struct ms_segment *segment = ms_table_segment();
-    bool charged = segment && ms_device_charge(heap->device, bytes, heap->limit_bytes);
+    bool charged = segment && ms_device_charge(heap->device, bytes);
     ms_device_answered(heap->device, asked);
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     if (!charged) {

@@ -165,8 +165,11 @@ bool ms_external_take(const struct ms_external_request *request, struct ms_exter
 static bool charge(const struct ms_external_request *request)
 {
     struct ms_gpu_description about;
-    ms_gpu_describe(request->gpu, request->device, &about);
-    return ms_device_charge(request->device, request->granted, ms_policy->size_of('L', about.total_bytes));
+    if (!ms_quota_is_known(request->device)) {
+        ms_gpu_describe(request->gpu, request->device, &about);
+        ms_quota_allow(request->device, ms_policy->size_of('L', about.total_bytes));
+    }
+    return ms_device_charge(request->device, request->granted);
 }
 
 /* A record, the room under the limit, and the library's buffer. */

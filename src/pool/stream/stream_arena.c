@@ -282,9 +282,7 @@ struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t ha
 /* MEMSHIM_LIMIT leaves less than that: the driver, which knows of no limit, is not asked. */
 static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
 {
-    uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
-    return heap->limit_bytes != UINT64_MAX &&
-           (bytes > heap->limit_bytes || reserved > heap->limit_bytes - bytes);
+    return bytes > ms_quota_room(heap->device);
 }
 
 static MS_NOINLINE enum ms_pool_verdict without(const struct ms_stream_arena *arena, uint64_t bytes,

@@ -5,6 +5,7 @@
  * (MS_RANK_TIMELINE). */
 #include <errno.h>
 
+#include "quota/quota.h"
 #include "record/footprint/balance.h"
 #include "record/footprint/granules.h"
 
@@ -76,6 +77,7 @@ void ms_balance_follow(const struct ms_block_row *row, uint64_t now_ns)
     if (is_beside(row)) {
         uint64_t before = atomic_fetch_add(&beside[row->device], row->bytes);
         ms_pools_beside(row->device, now_ns, before + row->bytes, row->bytes);
+        ms_quota_came(row->device, row->bytes);
     }
     if (sum)
         atomic_fetch_add_explicit(sum, row->bytes, memory_order_relaxed);
@@ -93,6 +95,7 @@ void ms_balance_unfollow(const struct ms_block_row *row, uint64_t now_ns)
     if (is_beside(row)) {
         uint64_t before = atomic_fetch_sub(&beside[row->device], row->bytes);
         ms_pools_beside(row->device, now_ns, before - row->bytes, -row->bytes);
+        ms_quota_went(row->device, row->bytes);
     }
     if (sum)
         atomic_fetch_sub_explicit(sum, row->bytes, memory_order_relaxed);

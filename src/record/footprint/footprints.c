@@ -5,6 +5,7 @@
  * and go without an end. One lock (MS_RANK_TIMELINE). */
 #include <string.h>
 
+#include "quota/quota.h"
 #include "base/arena.h"
 #include "record/footprint/footprints.h"
 
@@ -90,6 +91,7 @@ static void count_in(struct ms_footprint_row *row, const struct ms_footprint_eve
     atomic_store_explicit(&row->bytes, get(&row->bytes) + taking->bytes, memory_order_release);
     atomic_store_explicit(&row->count, get(&row->count) + 1, memory_order_release);
     footprints_put(&row->ended_ns, 0);
+    ms_quota_came(row->device, taking->bytes);
     if (!taking->is_exact)
         atomic_store_explicit(&row->is_inferred, 1, memory_order_relaxed);
 }
@@ -115,7 +117,9 @@ void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
 static void count_out(struct ms_footprint_row *row, uint64_t bytes, uint64_t count)
 {
     /* what was inferred may have been less (ms_ledger_footprint_shrank) */
-    footprints_put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
+    uint64_t less = bytes < get(&row->bytes) ? bytes : get(&row->bytes);
+    footprints_put(&row->bytes, get(&row->bytes) - less);
+    ms_quota_went(row->device, less);
     footprints_put(&row->count, get(&row->count) - count);
     if (!get(&row->count))
         footprints_put(&row->ended_ns, ms_ledger_now());
@@ -216,6 +220,7 @@ uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes)
             continue;
         footprints_put(&row->bytes, get(&row->bytes) - less);
         footprints_put(&row->total_bytes, get(&row->total_bytes) - less);
+        ms_quota_went(device, less);
         left -= less;
     }
     ms_unlock(&lock);

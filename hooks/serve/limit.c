@@ -1,0 +1,50 @@
+/* limit.c - see limit.h. Runs in the program's threads, inside a hook scope. No lock, no allocation, no state
+ * of its own. */
+#include "hooks/serve/limit.h"
+
+#include "base/options/options.h"
+#include "hooks/serve/serve.h"
+#include "vendor/gpu.h"
+
+void ms_limit_start(void)
+{
+    if (ms_option_size(MS_OPT_LIMIT, UINT64_MAX / 200) != UINT64_MAX)
+        ms_quota_bound();
+}
+
+void ms_limit_learn(const struct ms_gpu *gpu, int device)
+{
+    struct ms_gpu_description about = {.total_bytes = 0};
+
+    if (!ms_quota_is_bounded() || device < 0 || ms_quota_is_known(device))
+        return;
+    if (ms_option_is_percent(MS_OPT_LIMIT))
+        ms_gpu_describe(gpu, device, &about);
+    ms_quota_allow(device, ms_option_size(MS_OPT_LIMIT, about.total_bytes));
+}
+
+/* Memory of a device, of a size that is known before. What is imported is others', and a view of memory that
+ * is counted has no bytes. */
+static bool takes_memory(const struct ms_call *call)
+{
+    const struct ms_args *args = &call->args;
+
+    return ms_class_allocates(ms_rows[call->row]->class) && ms_kind_is_vendors((enum ms_kind)args->kind) &&
+           args->bytes && (args->out || args->given);
+}
+
+bool ms_limit_reserve(const struct ms_call *call)
+{
+    struct ms_room room = {0};
+    int device;
+
+    if (!takes_memory(call))
+        return true;
+    device = ms_serve_device_of_call(call);
+    ms_limit_learn(call->gpu, device);
+    while (!ms_quota_call_reserve(device, call->args.bytes)) {
+        if (!ms_serve_make_room_in_call(call, &room))
+            return false;
+    }
+    return true;
+}

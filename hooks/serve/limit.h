@@ -1,0 +1,20 @@
+/* limit.h - MEMSHIM_LIMIT: what a device's limit is, and room under it for a call that the vendor answers.
+ *
+ * Floor 3. The quota (quota/quota.h) says yes or no; the pool asks it by itself. */
+#ifndef MS_HOOKS_SERVE_LIMIT_H
+#define MS_HOOKS_SERVE_LIMIT_H
+
+#include "quota/quota.h"
+#include "hooks/dispatch.h"
+
+/** Once, when memshim starts; again in a fork child. */
+void ms_limit_start(void);
+/** The quota knows the device's limit from now on. A share of the device's memory takes a question to the
+ * vendor, once. */
+void ms_limit_learn(const struct ms_gpu *gpu, int device);
+/** Before the vendor is asked: memory that the call takes of a device lies in the thread's purse then. Where
+ * the limit leaves less, what memshim itself keeps goes back first, as at the vendor's out-of-memory. False:
+ * there is no room, and the vendor is not to be asked. In a hook scope, no lock held; may wait. */
+bool ms_limit_reserve(const struct ms_call *call);
+
+#endif
