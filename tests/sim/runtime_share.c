@@ -80,8 +80,9 @@ int main(void)
         bail("cannot write to the child");
     waitpid(pid, &status, 0);
     ok(WIFEXITED(status), "the child ends by itself");
-    if (WIFEXITED(status) && WEXITSTATUS(status) < sizeof(child_answers) / sizeof(child_answers[0]))
-        is_str(child_answers[WEXITSTATUS(status)], child_answers[0], "what the other process saw");
+    size_t answer = (size_t)WEXITSTATUS(status);
+    if (WIFEXITED(status) && answer < sizeof(child_answers) / sizeof(child_answers[0]))
+        is_str(child_answers[answer], child_answers[0], "what the other process saw");
     cudaMemcpy(&seen[0], p, 1, cudaMemcpyDeviceToHost);
     cudaMemcpy(&seen[1], (char *)p + BYTES - 1, 1, cudaMemcpyDeviceToHost);
     ok(seen[0] == 0x77 && seen[1] == 0x5a, "what it wrote is here");
