@@ -67,6 +67,15 @@ static void test_what_matters(void)
     singles(&course, &facts);
     ok(!facts.held && !find(&facts, "MEMSHIM_PREALLOC=5M", &policy),
        "nothing is taken for good where the most is live for a moment alone");
+    for (unsigned pause = 0; pause < 2; pause++) {
+        const uint64_t ns = pause ? UINT64_C(2000000000) : 900000000;
+
+        for (size_t i = 4; i < course.count; i++)
+            events[i].ns += ns; /* all is live meanwhile */
+        singles(&course, &facts);
+        is_int(facts.held, pause,
+               "time counts in a run that takes some, and not how long a short one was stopped");
+    }
     events[1].device = 1;
     singles(&course, &facts);
     ok(!facts.one_device && !find(&facts, "MEMSHIM_PREALLOC=5M", &policy) &&
@@ -94,6 +103,12 @@ static void test_joins(void)
     ok(!ms_policy_join(&vmm, &none, &three) && !ms_policy_join(&both, &align, &three) &&
            ms_policy_join(&vmm, &align, &three),
        "what excludes each other is not tried, also in threes");
+    const char *name, *other;
+    ok(ms_policy_clash("MEMSHIM_KEEP=0 MEMSHIM_PREALLOC=1M MEMSHIM_PACK=none", &name, &other) &&
+           !strcmp(name, "MEMSHIM_PACK") && !strcmp(other, "MEMSHIM_PREALLOC") &&
+           !ms_policy_clash("MEMSHIM_PREALLOC=1M MEMSHIM_PACK=nonesuch", &name, &other) &&
+           !ms_policy_clash("MEMSHIM_PREALLOC=1M MEMSHIM_PACK=all", &name, &other),
+       "nor is it taken where the user says it");
     ok(find(&facts, "PYTORCH_NO_CUDA_MEMORY_CACHING=1", &three) && ms_policy_uncached(&three) &&
            !ms_policy_uncached(&all) && ms_policy_join(&three, &vmm, &both) &&
            ms_policy_pending(&both, UINT64_C(1) << 30) == 62 << 20 &&

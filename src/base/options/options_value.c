@@ -1,6 +1,6 @@
 /* options_value.c - reading one option's value from text, and finding options by name.
  *
- * Floor 0. Pure functions; only options.c calls them. */
+ * Floor 0. Pure functions. */
 #include <ctype.h>
 #include <regex.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* options_value.h - reading one option's value from text; private to options*.c.
+/* options_value.h - reading one option's value from text; for options*.c, and for the command
+ * where a value is another process's.
  *
  * Floor 0. No allocation, except that a REGEX is compiled once to see whether it can be. */
 #ifndef MS_BASE_OPTIONS_OPTIONS_VALUE_H

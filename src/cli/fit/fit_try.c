@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options/options_value.h"
 #include "cli/cli.h"
 #include "cli/tune/policy.h"
 #include "cli/tune/replay_run.h"
@@ -33,12 +34,15 @@ static int by_torch(struct ms_fit_way *way, const char *name, const char *settin
     return -1;
 }
 
+static const char prefix[] = "MEMSHIM_";
+enum { PREFIX = sizeof(prefix) - 1 };
+
 static bool is_setting(const char *word)
 {
     size_t length = strcspn(word, "= ");
 
     for (unsigned i = 0; word[length] == '=' && i < MS_SETTINGS; i++)
-        if (strncmp(ms_policy_name(i), "MEMSHIM_", 8) == 0 && strlen(ms_policy_name(i)) == length &&
+        if (strncmp(ms_policy_name(i), prefix, PREFIX) == 0 && strlen(ms_policy_name(i)) == length &&
             strncmp(word, ms_policy_name(i), length) == 0)
             return true;
     return false;
@@ -55,14 +59,45 @@ static bool are_settings(const char *text)
     return are;
 }
 
+/* False after an error line for a value that the variable does not take: a replay would go on without it. */
+static bool is_allowed(const char *word)
+{
+    static struct ms_option_value value;
+    size_t length = strcspn(word, "="), bytes = strcspn(word, " ") - length - 1;
+    enum ms_option_id id = ms_option_by_name(word + PREFIX, length - PREFIX, false);
+    char text[128], why[256];
+
+    snprintf(text, sizeof(text), "%.*s", (int)bytes, word + length + 1);
+    if (id < MS_OPT_COUNT && bytes < sizeof(text) &&
+        ms_option_parse(ms_option_info(id), text, &value, why, sizeof(why)))
+        return true;
+    ms_cli_error("--policy %.*s: \"%s\" is not %s", (int)length, word, text,
+                 bytes < sizeof(text) ? why : "a value that short");
+    return false;
+}
+
+/* False after an error line. */
+static bool are_allowed(const char *text)
+{
+    const char *name, *other;
+
+    for (const char *word = text; word; word = strchr(word, ' '))
+        if (!is_allowed(word += *word == ' '))
+            return false;
+    if (!ms_policy_clash(text, &name, &other))
+        return true;
+    ms_cli_error("--policy '%s' is not allowed: %s does not go with such a %s", text, other, name);
+    return false;
+}
+
 /* "MEMSHIM_KEEP=0 MEMSHIM_PACK=all", or "expandable_segments:True,max_split_size_mb:64". */
 static int way_of(struct ms_fit_way *way, const struct ms_fit_run *run, const char *policy)
 {
     if (are_settings(policy)) {
         *way = replayed(policy, false, policy);
-        return 0;
+        return are_allowed(policy) ? 0 : -1;
     }
-    if (strncmp(policy, "MEMSHIM_", 8) != 0 && strchr(policy, ':') && run->has_tensors)
+    if (strncmp(policy, prefix, PREFIX) != 0 && strchr(policy, ':') && run->has_tensors)
         return by_torch(way, policy, policy);
     ms_cli_error(
         "--policy '%s' is not allowed: variables that memshim tune tries, as MEMSHIM_PACK=all%s", policy,

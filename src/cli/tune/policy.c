@@ -15,6 +15,7 @@
 
 enum { HELD_SHARE = 4, LIMBO_PERCENT = 6 };
 #define LIMBO_LEAST (32 * MIB)
+#define AT_ONCE_NS  UINT64_C(1000000000)
 
 enum matters { MATTERS_ALWAYS, MATTERS_PLAIN, MATTERS_LARGE, MATTERS_SINGLE, MATTERS_HELD, MATTERS_TENSORS };
 
@@ -58,25 +59,26 @@ static const struct {
 #undef MS_EXCLUDES
 };
 
-/* A quarter of the most that was live is live on average: what is taken for good is used then. */
+/* A quarter of the most that was live is live on average: what is taken for good is used then. The times of a
+ * run that is over at once are the machine's and not the program's, so there each event weighs as much. */
 static bool is_held(const struct ms_course *course)
 {
-    uint64_t *bytes = calloc(course->block_count + 1u, sizeof(*bytes)), live = 0;
-    double held = 0;
+    uint64_t *bytes = calloc(course->block_count + 1u, sizeof(*bytes)), live = 0,
+             span = course->count ? course->events[course->count - 1].ns - course->events[0].ns : 0;
+    double held = 0, whole = 0;
 
     for (size_t i = 0; bytes && i < course->count; i++) {
         const struct ms_course_event *event = &course->events[i];
+        uint64_t weight = !i ? 0 : span < AT_ONCE_NS ? 1 : event->ns - course->events[i - 1].ns;
 
-        if (i)
-            held += (double)live * (double)(event->ns - course->events[i - 1].ns);
+        held += (double)live * (double)weight;
+        whole += (double)weight;
         live += event->bytes ? event->bytes : -bytes[event->block];
         if (event->bytes)
             bytes[event->block] = event->bytes;
     }
     free(bytes);
-    return course->count &&
-           held * HELD_SHARE >= (double)course->live_peak *
-                                    (double)(course->events[course->count - 1].ns - course->events[0].ns);
+    return course->count && held * HELD_SHARE >= (double)course->live_peak * whole;
 }
 
 const char *ms_policy_name(enum ms_setting setting)
@@ -161,6 +163,33 @@ bool ms_policy_join(const struct ms_policy *a, const struct ms_policy *b, struct
             has(both_p, excludes[i].other, excludes[i].other_value))
             return false;
     return true;
+}
+
+/* "*" is any value. */
+static bool says(const char *text, enum ms_setting setting, const char *value)
+{
+    size_t length = strlen(names[setting]);
+
+    for (const char *word = text; word; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        if (!strncmp(word, names[setting], length) && word[length] == '=' &&
+            (!strcmp(value, "*") || (strcspn(word + length + 1, " ") == strlen(value) &&
+                                     !strncmp(word + length + 1, value, strlen(value)))))
+            return true;
+    }
+    return false;
+}
+
+bool ms_policy_clash(const char *text, const char **name_p, const char **other_p)
+{
+    for (size_t i = 0; i < MS_ARRAY_LEN(excludes); i++)
+        if (says(text, excludes[i].setting, excludes[i].value) &&
+            says(text, excludes[i].other, excludes[i].other_value)) {
+            *name_p = names[excludes[i].setting];
+            *other_p = names[excludes[i].other];
+            return true;
+        }
+    return false;
 }
 
 bool ms_policy_uncached(const struct ms_policy *policy)

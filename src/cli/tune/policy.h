@@ -41,6 +41,8 @@ size_t ms_policy_singles(const struct ms_policy_facts *facts);
 struct ms_policy ms_policy_single(const struct ms_policy_facts *facts, size_t index);
 /** Both together. False where a setting is in both, or one excludes the other. */
 bool ms_policy_join(const struct ms_policy *a, const struct ms_policy *b, struct ms_policy *both_p);
+/** True if "NAME=value NAME=value" has two settings of which one excludes the other: then their names. */
+bool ms_policy_clash(const char *text, const char **name_p, const char **other_p);
 /** True if it has the framework's cache off: then the course of its tensors is what is asked for. */
 bool ms_policy_uncached(const struct ms_policy *policy);
 /** Bytes that may be freed and still in use beyond what is replayed, by the default of MEMSHIM_LIMBO: a
