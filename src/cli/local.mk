@@ -61,7 +61,7 @@ CLI_SOURCES += src/cli/job/job.h src/cli/job/job.c src/cli/job/job_take.c src/cl
 	src/cli/job/job_text.c src/cli/job/merge_tree.c src/cli/job/merge.h src/cli/job/merge_files.c \
 	src/cli/run/host.h src/cli/run/host.c src/cli/verbs/cmd_merge.c
 CLI_SOURCES += src/cli/verbs/cmd_snapshot.c src/cli/verbs/cmd_trace.c
-CLI_SOURCES += src/cli/array.h
+CLI_SOURCES += src/cli/array.h src/cli/progress.h src/cli/progress.c
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/pieces.h src/cli/tune/pieces.c
 CLI_SOURCES += src/cli/torch/torch.h src/cli/torch/torch.c src/cli/torch/torch_model.h src/cli/torch/torch_blocks.c \
 	src/cli/torch/torch_device.c src/cli/torch/torch_settings.c src/cli/torch/tries.h src/cli/torch/tries.c src/cli/torch/tries.def \

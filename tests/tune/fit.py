@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 
@@ -125,7 +127,23 @@ def look_at_threads():
     fact(native["least_device_bytes"] == 40 * MIB and native["least_device_most_bytes"] == 80 * MIB, "threads in another order may need more")
     fact(one["least_device_bytes"] == one["least_device_most_bytes"] == 40 * MIB, "one thread has one order")
     done = run("fit", "--device", "60M", trace)
-    fact("by the order of threads" in done.stdout and "In another order of its threads" in done.stdout, "and the screen says so")
+    fact(re.search(r"the vendor's own calls +order of threads\n", done.stdout) and "In another order of its threads up to 80.0 MiB: the vendor's" in done.stdout, "and the screen says so")
+
+
+def look_at_progress():
+    """A bar while it takes long, on a terminal alone."""
+    trace = write_trace("bar.trace", [("a", 1, MIB, 0, 1, "0x0")])
+    ours, theirs = pty.openpty()
+    done = subprocess.run([BIN, "fit", trace], stdout=subprocess.PIPE, stderr=theirs, check=True, env=told.environment(), timeout=300)
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            said += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    fact(b"0 of 2 answers" in said and b"1 of 2 answers" in said and said.endswith(b"\r") and b"answers" not in done.stdout and not run("fit", trace).stderr, f"a bar says how far it is: {said}")
 
 
 def look_at_refusals():
@@ -141,7 +159,9 @@ def look_at_refusals():
     empty = write_trace("empty.trace", [])
     tensors = write_trace("one.trace", [("a", 1, 20 * MIB, 0, 1, "0x7f0000000000"), ("A", 1, MIB, 0, 1, "0x7f0000000000")])
     for words, what in (([os.path.join(TMP, "fifo")], "regular file"), ([empty], "nothing was allocated"), (["--policy", "MEMSHIM_TRACE=" + os.path.join(TMP, "evil"), trace], "--policy"),
-                        (["--policy", "MEMSHIM_KEEP=0 MEMSHIM_LOG=debug", trace], "--policy"), (["--policy", "max_split_size_mb:1", tensors], "PyTorch takes no"),
+                        (["--policy", "MEMSHIM_KEEP=0 MEMSHIM_LOG=debug", trace], "--policy"),
+                        (["--policy", "MEMSHIM_BACKING=zzz", trace], "MEMSHIM_BACKING: \"zzz\" is not one of malloc,vmm"), (["--policy", "MEMSHIM_PACK=all MEMSHIM_KEEP=5X", trace], "\"5X\" is not a size"),
+                        (["--policy", "MEMSHIM_KEEP=", trace], "\"\" is not a size"), (["--policy", "MEMSHIM_PREALLOC=1M MEMSHIM_PACK=none", trace], "does not go with"), (["--policy", "max_split_size_mb:1", tensors], "PyTorch takes no"),
                         (["--policy", "large_segment_size_mb:10", tensors], "PyTorch takes no"), (["--policy", "backend:cudaMallocAsync", tensors], "PyTorch takes no")):
         done = run("fit", *words)
         fact(done.returncode == 2 and what in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"refused: {done.stderr.strip()}")
@@ -149,7 +169,10 @@ def look_at_refusals():
     done = run("run", "-q", "--sim", "-o", both, "--trace", both, "--", SHAPES, "decode")
     fact(done.returncode == 2 and "would both be" in done.stderr and not os.path.exists(both), "a report and its trace are two files")
     same = [word for size in (8, 16) for word in ("--sized", f"{size}={trace}")]
-    fact("1.00 GiB: any\n" in run("fit", "--device", "1G", *same).stdout, "memory that does not grow fits at any size")
+    fact(re.search(r"size that fits +1.00 GiB\n  memshim's pool +any\n", run("fit", "--device", "1G", *same).stdout), "memory that does not grow fits at any size")
+    screen = run("fit", "--device", "1G,2G,4G,900K,64G", "--policy", "MEMSHIM_BACKING=vmm MEMSHIM_PACK=all MEMSHIM_KEEP=0", *same).stdout
+    fact(max(map(len, screen[screen.index("\n\n"):screen.index("First")].splitlines())) <= 80 and screen.count("On a device of") == 3 and len(re.findall(r"size that fits .*\n.*\n.*\n.*KEEP=0\n +any", screen)) == 3,
+         f"the screen has 80 columns for any number of devices:\n{screen}".replace("\n", "\n# "))
     report = os.path.join(TMP, "traceless.json")
     run("run", "-q", "--sim", "-o", report, "--", SHAPES, "decode")
     done = run("fit", report)
@@ -166,6 +189,7 @@ def main():
     look_at_tensors()
     look_at_laws()
     look_at_threads()
+    look_at_progress()
     look_at_refusals()
     print(f"1..{len(FACTS)}")
     sys.exit(not all(FACTS))

@@ -59,6 +59,7 @@ def look_at_table():
     path = kept("dataframe")
     first, again = told.tune(path), told.tune(path)
     fact(first == again, "the same trace has the same answer")
+    fact(not run("tune", path).stderr, "and no replay has anything to say")
     best, defaults = next(part for part in first["rows"] if part["chosen"]), first["rows"][0]
     fact(not defaults["settings"] and not defaults["chosen"] and " ".join("=".join(pair) for pair in best["settings"].items()) == first["line"],
          "the defaults are a row, and the line is the chosen one's settings")
@@ -197,6 +198,9 @@ def look_at_pytorch():
          f"PyTorch's own settings: {best['settings']} reserves {best['reserved_bytes'] // MIB} MiB for {plain['reserved_bytes'] // MIB}, and what it does not go with is told")
     done = run("tune", path)
     fact(f"PYTORCH_ALLOC_CONF={best['settings']}\n" in done.stdout and "vLLM" in done.stdout, "and the line to paste is there")
+    table = done.stdout[done.stdout.index("PyTorch's own settings"):done.stdout.index("Best   of", done.stdout.index("PyTorch's own settings"))]
+    figures = re.findall(r"\S+ [MG]iB .* (?:ms|us|s)$", table, re.M)
+    fact(len(figures) >= 2 and len(set(figures)) == len(figures) and max(map(len, table.splitlines()[1:])) <= 80, "no two rows have the same figures, and the table has 80 columns")
     with open(path, encoding="ascii") as file:
         text = file.read().replace(str(2976 * MIB), str(1024 * MIB))
     with open(path, "w", encoding="ascii") as file:

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "cli/progress.h"
 #include "cli/fit/fit_text.h"
 
 enum {
@@ -171,7 +172,7 @@ static int try_orders(struct ms_fit_table *table, struct ms_fit_row *row)
     return status;
 }
 
-static int find_least(struct ms_fit_table *table)
+static int find_least(struct ms_fit_table *table, struct ms_progress *progress)
 {
     for (size_t i = 0; i < table->row_count; i++) {
         struct ms_fit_row *row = &table->rows[i];
@@ -182,6 +183,7 @@ static int find_least(struct ms_fit_table *table)
         row->least_most = row->least;
         if (try_orders(table, row) < 0)
             return -1;
+        ms_progress_step(progress);
     }
     return 0;
 }
@@ -273,17 +275,18 @@ static int hold_out(struct ms_fit_table *table)
     return status;
 }
 
-static int find_sizes(struct ms_fit_table *table)
+static int find_sizes(struct ms_fit_table *table, struct ms_progress *progress)
 {
     if (find_laws(table, table->run_count, &table->laws) < 0 || hold_out(table) < 0)
         return -1;
     table->is_sized = true;
     for (size_t i = 0; i < table->row_count; i++) {
-        if (table->rows[i].way.of_tensors != ms_fit_shown(table)->has_tensors)
-            continue;
-        for (size_t d = 0; d < table->device_count; d++)
-            if (find_largest(table, &table->rows[i], d) < 0)
+        for (size_t d = 0; d < table->device_count; d++) {
+            if (table->rows[i].way.of_tensors == ms_fit_shown(table)->has_tensors &&
+                find_largest(table, &table->rows[i], d) < 0)
                 return -1;
+            ms_progress_step(progress);
+        }
     }
     return 0;
 }
@@ -312,6 +315,7 @@ static int find(struct fit_options *options)
 {
     struct ms_fit_table *table = &options->table;
     struct ms_fit_way ways[MS_FIT_WAYS_MOST];
+    struct ms_progress progress = {.what = "answers"};
     int count = ms_fit_ways(ms_fit_shown(table), options->policy, ways);
 
     if (count < 0)
@@ -319,7 +323,10 @@ static int find(struct fit_options *options)
     table->row_count = (size_t)count;
     for (int i = 0; i < count; i++)
         table->rows[i].way = ways[i];
-    if (find_least(table) < 0 || (options->sized_count && find_sizes(table) < 0) || find_shares(table) < 0)
+    progress.count = table->row_count * (1 + (options->sized_count ? table->device_count : 0));
+    ms_progress_show(&progress);
+    if (find_least(table, &progress) < 0 || (options->sized_count && find_sizes(table, &progress) < 0) ||
+        find_shares(table) < 0)
         return MS_EXIT_FAILED;
     return MS_EXIT_OK;
 }

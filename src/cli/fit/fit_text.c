@@ -13,7 +13,8 @@
 #include "cli/load.h"
 #include "report/text/text.h"
 
-enum { NAME_MOST = 44, CELL = 26 };
+/* Tables have 80 columns: so many devices beside each other. */
+enum { NAME_MOST = 40, CELL = 17, BESIDE = 2, INDENT = 2 };
 
 static struct ms_text_number size_text(uint64_t bytes)
 {
@@ -69,69 +70,95 @@ static void print_head(FILE *out, const struct ms_fit_table *table)
               out);
 }
 
-/* "fits, 3.20 GiB left", "1.40 GiB short". */
-static void cell_text(const struct ms_fit_table *table, const struct ms_fit_row *row, size_t device,
-                      char text[64])
+/* "3.20 GiB left", "1.40 GiB short". */
+static void spare_text(const struct ms_fit_table *table, const struct ms_fit_row *row, size_t device,
+                       char text[64])
 {
     uint64_t has = table->devices[device], least = needed(table, row), most = needed_most(table, row);
 
     if (most <= has)
-        snprintf(text, 64, "fits, %s left", size_text(has - most).text);
+        snprintf(text, 64, "%s left", size_text(has - most).text);
     else if (least <= has)
-        snprintf(text, 64, "by the order of threads");
+        snprintf(text, 64, "order of threads");
     else
         snprintf(text, 64, "%s short", size_text(least - has).text);
 }
 
+typedef void cell_text(const struct ms_fit_table *table, const struct ms_fit_row *row, size_t device,
+                       char text[64]);
+
+static void put_way(FILE *out, const struct ms_fit_row *row)
+{
+    fprintf(out, "%*s", INDENT, "");
+    ms_text_row_name(out, row->way.name, INDENT, NAME_MOST);
+}
+
+static bool has_laws(const struct ms_fit_table *table, const struct ms_fit_row *row)
+{
+    return row->way.of_tensors == ms_fit_shown(table)->has_tensors;
+}
+
+/* A cell for each way and device; `sized`: of those ways alone that laws are about. */
+static void print_by_device(FILE *out, const struct ms_fit_table *table, const char *heading, bool sized,
+                            cell_text *cell)
+{
+    for (size_t first = 0; first < table->device_count; first += BESIDE) {
+        size_t end = first + BESIDE < table->device_count ? first + BESIDE : table->device_count;
+
+        fprintf(out, "\n%-*s", NAME_MOST + INDENT, heading);
+        for (size_t i = first; i < end; i++)
+            fprintf(out, "  %*s", CELL, size_text(table->devices[i]).text);
+        fputc('\n', out);
+        for (size_t r = 0; r < table->row_count; r++) {
+            if (sized && !has_laws(table, &table->rows[r]))
+                continue;
+            put_way(out, &table->rows[r]);
+            for (size_t i = first; i < end; i++) {
+                char text[64];
+
+                cell(table, &table->rows[r], i, text);
+                fprintf(out, "  %*s", CELL, text);
+            }
+            fputc('\n', out);
+        }
+    }
+}
+
 static void print_ways(FILE *out, const struct ms_fit_table *table)
 {
-    fprintf(out, "\n  %-*s  %11s  %12s", NAME_MOST, "", "reserved", "least device");
-    for (size_t i = 0; i < table->device_count; i++)
-        fprintf(out, "  %*s", CELL, size_text(table->devices[i]).text);
-    fputc('\n', out);
+    fprintf(out, "\n%-*s  %11s  %12s\n", NAME_MOST + INDENT, "", "reserved", "least device");
     for (size_t r = 0; r < table->row_count; r++) {
         const struct ms_fit_row *row = &table->rows[r];
-        char text[64];
 
-        fputs("  ", out);
-        ms_text_column(out, row->way.name, NAME_MOST);
-        fprintf(out, "  %11s  %12s", size_text(reserved(table, row)).text,
+        put_way(out, row);
+        fprintf(out, "  %11s  %12s\n", size_text(reserved(table, row)).text,
                 size_text(needed(table, row)).text);
-        for (size_t i = 0; i < table->device_count; i++) {
-            cell_text(table, row, i, text);
-            fprintf(out, "  %*s", CELL, text);
-        }
-        fputc('\n', out);
     }
     print_model_off(out, table);
+    print_by_device(out, table, "On a device of", false, spare_text);
     if (!table->reordered)
         return;
     for (size_t r = 0; r < table->row_count; r++)
         if (table->rows[r].least_most > table->rows[r].least)
-            fprintf(out, "  In another order of its threads %s needs up to %s.\n", table->rows[r].way.name,
-                    size_text(needed_most(table, &table->rows[r])).text);
+            fprintf(out, "  In another order of its threads up to %s: %s\n",
+                    size_text(needed_most(table, &table->rows[r])).text, table->rows[r].way.name);
+}
+
+static void largest_text(const struct ms_fit_table *table, const struct ms_fit_row *row, size_t device,
+                         char text[64])
+{
+    (void)table;
+    if (row->largest[device] >= MS_FIT_ANY_SIZE)
+        snprintf(text, 64, "any");
+    else if (row->largest[device] > 0)
+        snprintf(text, 64, "%.0f", row->largest[device]);
+    else
+        snprintf(text, 64, "none");
 }
 
 static void print_sizes(FILE *out, const struct ms_fit_table *table)
 {
-    fputs("\nThe largest size that fits\n", out);
-    for (size_t r = 0; r < table->row_count; r++) {
-        const struct ms_fit_row *row = &table->rows[r];
-
-        if (row->way.of_tensors != ms_fit_shown(table)->has_tensors)
-            continue;
-        fputs("  ", out);
-        ms_text_column(out, row->way.name, NAME_MOST);
-        for (size_t i = 0; i < table->device_count; i++) {
-            if (row->largest[i] >= MS_FIT_ANY_SIZE)
-                fprintf(out, "  %s: any", size_text(table->devices[i]).text);
-            else if (row->largest[i] > 0)
-                fprintf(out, "  %s: %.0f", size_text(table->devices[i]).text, row->largest[i]);
-            else
-                fprintf(out, "  %s: none", size_text(table->devices[i]).text);
-        }
-        fputc('\n', out);
-    }
+    print_by_device(out, table, "The largest size that fits", true, largest_text);
     if (table->held_out > 0)
         fprintf(out, "  Size %.0f told from the other runs is wrong by %+.2f %% of what it reserves.\n",
                 table->held_out, table->told_off);
@@ -231,7 +258,7 @@ static json_t *row_json(const struct ms_fit_table *table, const struct ms_fit_ro
                                    needed_most(table, row) <= table->devices[i], "spare_bytes",
                                    (json_int_t)table->devices[i] - (json_int_t)needed_most(table, row));
 
-        if (table->is_sized && row->way.of_tensors == ms_fit_shown(table)->has_tensors)
+        if (table->is_sized && has_laws(table, row))
             json_object_set_new(device, "largest_size", json_real(row->largest[i]));
         json_array_append_new(devices, device);
     }

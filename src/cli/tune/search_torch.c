@@ -24,19 +24,44 @@ static uint64_t lost_of(const struct ms_torch_result *result)
            ms_replay_cost("cuMemFree_v2", result->segments_freed, result->given_bytes);
 }
 
-/* Least devices of PyTorch as it comes, and of those that reserve least. */
+static bool are_same(const struct ms_torch_result *a, const struct ms_torch_result *b)
+{
+    return a->completed == b->completed && a->peak_reserved == b->peak_reserved &&
+           a->segments == b->segments && a->segments_freed == b->segments_freed && a->mapped == b->mapped &&
+           a->unmapped == b->unmapped;
+}
+
+/* A row that has the figures of one that is shown shows nothing. */
+static bool is_shown(const struct ms_search_torch *torch, const bool *done, size_t row)
+{
+    for (size_t i = 0; i < torch->count; i++)
+        if (done[i] && are_same(&torch->tries[i].result, &torch->tries[row].result))
+            return true;
+    return false;
+}
+
+static size_t next_to_show(const struct ms_search_torch *torch, const bool *done, unsigned found)
+{
+    size_t next = SIZE_MAX;
+
+    if (found < 2 && !done[found ? torch->best : 0])
+        return found ? torch->best : 0;
+    for (size_t i = 0; i < torch->count; i++)
+        if (torch->tries[i].result.completed && !is_shown(torch, done, i) &&
+            (next == SIZE_MAX ||
+             torch->tries[i].result.peak_reserved < torch->tries[next].result.peak_reserved))
+            next = i;
+    return next;
+}
+
+/* Least devices of PyTorch as it comes, of the best, and of those that reserve least. */
 static int find_leasts(struct ms_search_torch *torch, const struct ms_course *course)
 {
     bool done[MS_TORCH_TRIES_MOST] = {false};
 
     for (unsigned found = 0; found < LEASTS; found++) {
-        size_t next = found ? SIZE_MAX : 0;
+        size_t next = next_to_show(torch, done, found);
 
-        for (size_t i = 0; found && i < torch->count; i++)
-            if (!done[i] && torch->tries[i].result.completed &&
-                (next == SIZE_MAX ||
-                 torch->tries[i].result.peak_reserved < torch->tries[next].result.peak_reserved))
-                next = i;
         if (next == SIZE_MAX)
             return 0;
         done[next] = true;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 
 enum {
     SHORT_EVENTS = 60000,    /* a trace up to this is tried whole */
@@ -96,41 +96,23 @@ struct batch {
     struct ms_replay_result *results;
     uint64_t *contents;
     size_t *places; /* in the caller's arrays */
-    size_t count, done;
-    bool terminal;
+    size_t count;
+    struct ms_progress progress;
 };
-
-static void show(const struct batch *batch)
-{
-    enum { WIDTH = 40 };
-    char bar[WIDTH + 1];
-    size_t full = WIDTH * batch->done / batch->count;
-
-    if (!batch->terminal)
-        return;
-    memset(bar, '.', WIDTH);
-    memset(bar, '#', full);
-    bar[WIDTH] = '\0';
-    if (batch->done < batch->count)
-        fprintf(stderr, "\r[%s] %zu of %zu replays", bar, batch->done, batch->count);
-    else
-        fprintf(stderr, "\r%*s\r", WIDTH + 40, "");
-}
 
 static void one_done(void *arg, size_t index)
 {
     struct batch *batch = arg;
 
     ms_kept_add(batch->trial->kept, &batch->orders[index], batch->contents[index], &batch->results[index]);
-    batch->done++;
-    show(batch);
+    ms_progress_step(&batch->progress);
 }
 
 /* Runs those of them that no earlier start has run. contents[i] says of what order i is. */
 static int replay(struct ms_trial *trial, const struct ms_replay_order *orders, const uint64_t *contents,
                   struct ms_replay_result *results, size_t count)
 {
-    struct batch batch = {.trial = trial, .terminal = isatty(STDERR_FILENO) == 1};
+    struct batch batch = {.trial = trial, .progress.what = "replays"};
     int status = -1;
 
     batch.orders = calloc(count, sizeof(*batch.orders));
@@ -144,6 +126,7 @@ static int replay(struct ms_trial *trial, const struct ms_replay_order *orders, 
                 batch.contents[batch.count] = contents[i];
                 batch.places[batch.count++] = i;
             }
+        batch.progress.count = batch.count;
         status = batch.count ? ms_replay_all(batch.orders, batch.results, batch.count, one_done, &batch) : 0;
         for (size_t i = 0; i < batch.count && status == 0; i++)
             results[batch.places[i]] = batch.results[i];

@@ -9,6 +9,9 @@
 #include "cli/tune/tune.h"
 #include "report/text/text.h"
 
+/* Tables have 80 columns. */
+enum { NAME_COLUMNS = 24, MARK = 2 };
+
 static const char defaults_text[] = "the defaults";
 
 static const char *goal_text(enum ms_goal goal)
@@ -54,37 +57,43 @@ static void print_head(FILE *out, const struct ms_search *search)
         }
 }
 
-static void print_row(FILE *out, const struct ms_search *search, const struct ms_search_row *row,
-                      size_t columns)
+static void print_columns(FILE *out)
+{
+    fprintf(out, "%-*s  %10s  %12s  %7s  %6s  %9s\n", NAME_COLUMNS + MARK, "", "reserved", "least device",
+            "calls", "waits", "lost");
+}
+
+static void put_name(FILE *out, const char *name, bool is_best)
+{
+    fprintf(out, "%c ", is_best ? '*' : ' ');
+    ms_text_row_name(out, name, MARK, NAME_COLUMNS);
+}
+
+static void put_figures(FILE *out, uint64_t reserved, uint64_t least, uint64_t calls, uint64_t waits,
+                        uint64_t ns)
+{
+    fprintf(out, "  %10s  %12s  %7" PRIu64 "  %6" PRIu64 "  %9s\n", size_text(reserved).text,
+            least ? size_text(least).text : "-", calls, waits, ms_text_duration((json_int_t)ns).text);
+}
+
+static void print_row(FILE *out, const struct ms_search *search, const struct ms_search_row *row)
 {
     char text[512];
 
     row_text(search, row, text);
-    fprintf(out, "%c ", row == ms_search_best(search) ? '*' : ' ');
-    ms_text_column(out, text, columns);
-    if (!row->completed) {
+    put_name(out, text, row == ms_search_best(search));
+    if (row->completed)
+        put_figures(out, row->peak, row->least, row->sums.calls, row->sums.waits, row->sums.ns);
+    else
         fprintf(out, "  does not fit\n");
-        return;
-    }
-    fprintf(out, "  %11s  %12s  %9" PRIu64 "  %9" PRIu64 "  %9s\n", size_text(row->peak).text,
-            row->least ? size_text(row->least).text : "-", row->sums.calls, row->sums.waits,
-            ms_text_duration((json_int_t)row->sums.ns).text);
 }
 
 static void print_table(FILE *out, const struct ms_search *search)
 {
-    size_t columns = strlen(defaults_text);
-    char text[512];
-
-    for (size_t i = 0; i < search->row_count; i++) {
-        row_text(search, &search->rows[i], text);
-        columns = strlen(text) > columns ? strlen(text) : columns;
-    }
-    fprintf(out, "  %-*s  %11s  %12s  %9s  %9s  %9s\n", (int)columns, "", "reserved", "least device", "calls",
-            "waits", "lost");
+    print_columns(out);
     for (size_t i = 1; i < search->row_count; i++)
-        print_row(out, search, &search->rows[i], columns);
-    print_row(out, search, &search->rows[0], columns);
+        print_row(out, search, &search->rows[i]);
+    print_row(out, search, &search->rows[0]);
 }
 
 /* In steps alone, where there are any. */
@@ -126,45 +135,36 @@ static void print_recorded(FILE *out, const struct ms_tune_program *program)
 
 /* --- PyTorch's own settings --- */
 
-static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size_t row, size_t columns)
+static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size_t row)
 {
     const struct ms_torch_try *tried = &torch->tries[row];
     uint64_t calls =
         tried->result.segments + tried->result.segments_freed + tried->result.mapped + tried->result.unmapped;
 
-    fprintf(out, "%c ", row == torch->best ? '*' : ' ');
-    ms_text_column(out, *tried->settings ? tried->settings : "as it comes", columns);
-    if (!tried->result.completed) {
+    put_name(out, *tried->settings ? tried->settings : "as it comes", row == torch->best);
+    if (tried->result.completed)
+        put_figures(out, tried->result.peak_reserved + torch->beside,
+                    tried->least ? tried->least + torch->beside : 0, calls, tried->result.segments_freed,
+                    torch->ns[row]);
+    else
         fprintf(out, "  does not fit\n");
-        return;
-    }
-    fprintf(out, "  %11s  %12s  %9" PRIu64 "  %9" PRIu64 "  %9s\n",
-            size_text(tried->result.peak_reserved + torch->beside).text,
-            tried->least ? size_text(tried->least + torch->beside).text : "-", calls,
-            tried->result.segments_freed, ms_text_duration((json_int_t)torch->ns[row]).text);
 }
 
 /* Rows with a least device: PyTorch as it comes, and those that reserve least. */
 static void print_torch(FILE *out, const struct ms_search_torch *torch)
 {
     const struct ms_torch_try *best = &torch->tries[torch->best], *plain = &torch->tries[0];
-    size_t columns = 0;
 
     if (!torch->count)
         return;
     fprintf(out,
             "PyTorch's own settings, by a model of its allocator, with %s in blocks beside its tensors\n",
             size_text(torch->beside).text);
-    for (size_t i = 0; i < torch->count; i++)
-        if (torch->tries[i].least && strlen(torch->tries[i].settings) > columns)
-            columns = strlen(torch->tries[i].settings);
-    columns = columns > strlen("as it comes") ? columns : strlen("as it comes");
-    fprintf(out, "  %-*s  %11s  %12s  %9s  %9s  %9s\n", (int)columns, "", "reserved", "least device", "calls",
-            "waits", "lost");
+    print_columns(out);
     for (size_t i = 1; i < torch->count; i++)
         if (torch->tries[i].least)
-            print_torch_row(out, torch, i, columns);
-    print_torch_row(out, torch, 0, columns);
+            print_torch_row(out, torch, i);
+    print_torch_row(out, torch, 0);
     if (torch->is_off) {
         fprintf(
             out,

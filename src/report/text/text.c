@@ -146,6 +146,16 @@ void ms_text_column(FILE *out, const char *text, size_t columns)
         fprintf(out, "%*s", (int)(columns - used), "");
 }
 
+void ms_text_row_name(FILE *out, const char *text, size_t indent, size_t columns)
+{
+    size_t used = ms_text_put(out, text);
+
+    if (used > columns)
+        fprintf(out, "\n%*s", (int)(indent + columns), "");
+    else
+        fprintf(out, "%*s", (int)(columns - used), "");
+}
+
 size_t ms_text_cut(FILE *out, const char *text, size_t columns)
 {
     const char *at = text, *cut = NULL;

@@ -29,6 +29,9 @@ void ms_text_heading(FILE *out, const char *text);
 size_t ms_text_put(FILE *out, const char *text);
 /** As ms_text_put(), but filled up with blanks to so many columns. */
 void ms_text_column(FILE *out, const char *text, size_t columns);
+/** As ms_text_column(), but for the first column of a table, in which a longer text gets a line of its own:
+ * what follows goes on below it, `indent` blanks and the column from the left. */
+void ms_text_row_name(FILE *out, const char *text, size_t indent, size_t columns);
 /** As ms_text_put(), but in at most so many columns: a longer text ends in "...". Returns how many were
  * used. */
 size_t ms_text_cut(FILE *out, const char *text, size_t columns);
