@@ -65,7 +65,7 @@ CLI_SOURCES += src/cli/array.h src/cli/progress.h src/cli/progress.c
 CLI_SOURCES += src/cli/tune/course.h src/cli/tune/course.c src/cli/tune/pieces.h src/cli/tune/pieces.c
 CLI_SOURCES += src/cli/torch/torch.h src/cli/torch/torch.c src/cli/torch/torch_model.h src/cli/torch/torch_blocks.c \
 	src/cli/torch/torch_device.c src/cli/torch/torch_settings.c src/cli/torch/tries.h src/cli/torch/tries.c src/cli/torch/tries.def \
-	src/cli/torch/what_if.h src/cli/torch/what_if.c
+	src/cli/torch/what_if.h src/cli/torch/what_if.c src/cli/torch/measured.h src/cli/torch/measured.c
 CLI_SOURCES += src/cli/tune/replay_form.h \
 	src/cli/tune/costs.def src/cli/tune/replay_run.h src/cli/tune/replay_run.c src/cli/tune/steps.h \
 	src/cli/tune/steps.c src/cli/tune/policy.h src/cli/tune/policy.c src/cli/tune/policy.def src/cli/tune/kept.h \

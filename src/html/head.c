@@ -152,7 +152,7 @@ json_t *ms_html_head(const char *path, const struct ms_report *report)
     static const char *const keys[] = {"schema_version", "tool",     "run",      "config",   "devices",
                                        "memory",         "pools",    "apis",     "modules",  "owners",
                                        "phases",         "oom",      "findings", "coverage", "overhead",
-                                       "diagnostics",    "balances", "contexts"};
+                                       "diagnostics",    "balances", "contexts", "what_if"};
     json_t *head = json_object(), *job = ms_html_job(report);
 
     for (size_t i = 0; i < MS_ARRAY_LEN(keys); i++)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "html"))
+import page_format  # noqa: E402
 from innerlib import USER, findings, play, read, screen  # noqa: E402
 from hooklib import MEMSHIM, TMP, fact, native_environment, plan, trace_lines  # noqa: E402
 
@@ -329,7 +331,43 @@ def check_replayed():
     fact("only another run can tell" in screen("oom", path), "without the trace nobody knows", [])
 
 
-plan(86)
+def check_measured():
+    """A run's trace says what PyTorch's settings would have reserved: findings and oom end in it, and the page has it. Batches grow, so segments are each too short for the next one."""
+    path, mib = play("refused", "2", MEMSIM_MEMORY="64M", MEMSHIM_TRACE=os.path.join(TMP, "unused.trace"))[1], 1 << 20
+    report, trace = read(path), os.path.join(TMP, "growing.trace")
+    report["run"]["trace"] = trace
+
+    def screens(block=2976, **changes):
+        """What findings, its JSON, oom and the page have of a run that took so many MiB."""
+        lines = []
+        for step in range(12):
+            told = [f"{4 * step + i + 1} {(40 + 4 * step) * mib} 0" for i in range(4)]
+            lines += [f"A {words} 1 {0x7f0000000000 + i * 4096:#x}\n" for i, words in enumerate(told)] + [f"F {words}\n" for words in told]
+        with open(trace, "w", encoding="ascii") as file:
+            file.write("# memshim 0.9.0, run %x: made, process %d\n0 a 1 %d 0 1 0x7f0000000000\n" % (report["run"]["start_unix_ns"], report["run"]["pid"], block * mib))
+            file.write("".join(f"{number} {line}" for number, line in enumerate(lines)))
+        with open(path + ".grown", "w", encoding="utf-8") as file:
+            json.dump({**report, **changes}, file)
+        page, heads = os.path.join(TMP, "grown.html"), []
+        screen("html", path + ".grown", "-f", "-o", page)
+        with open(page, encoding="utf-8") as file:
+            heads = [page_format.unpack(block)[0].get("what_if") for block in page_format.Page(file.read()).blocks]
+        return [screen("findings", path + ".grown"), json.loads(screen("findings", path + ".grown", "--json")).get("what_if"), screen("oom", path + ".grown"), heads]
+
+    findings_text, told, oom_text, heads = screens()
+    reserved = {way["settings"]: way["reserved_bytes"] for way in told["ways"]}
+    fact(told["reserved_bytes"] == reserved[""] == 2976 * mib and told["best_bytes"] == reserved[told["best"]] <= min(reserved.values()) * 1.02 < 1488 * mib and "expandable_segments:True" in told["best"],
+         "each setting is tried on the whole run", [told])
+    line = "\nMeasured  2.91 GiB reserved, %d.0 MiB with PYTORCH_ALLOC_CONF=%s: memshim tune " % (told["best_bytes"] // mib, told["best"])
+    fact(line in findings_text and findings_text.endswith("growing.trace tells more\n") and oom_text.endswith("growing.trace tells more\n") and line in oom_text, "findings and oom end in it", [findings_text, oom_text, line])
+    fact(heads == [told, told], "the page has it in both layers", [heads])
+    for why, block, changes in (("the model does not have what the run had", 1024, {}), ("another allocator gave the tensors", 2976, {"heaps": [{**row, "name": "CuPy"} for row in report["heaps"]]}),
+                                ("the trace is another run's", 2976, {"run": {**report["run"], "pid": 1}}), ("there is no trace", 2976, {"run": {**report["run"], "trace": trace + ".none"}})):
+        findings_text, told, oom_text, heads = screens(block, **changes)
+        fact(told is None and heads == [None, None] and "Measured" not in findings_text + oom_text, "nothing is told where " + why, [told, heads, findings_text])
+
+
+plan(93)
 for release in range(3):
     check_release(release)
 check_segments()
@@ -341,6 +379,7 @@ check_pools()
 check_arenas()
 check_wrong()
 check_many()
+check_measured()
 check_trace()
 check_emptied()
 check_hopeless()

@@ -11,7 +11,8 @@ struct ms_torch_try {
     const char *reason;            /* for people; NULL as it comes */
     const char *excludes;          /* what it does not go with; NULL */
     struct ms_torch_result result; /* on a device with room to spare */
-    uint64_t least; /* the least device for the tensors, in whole granules; 0: not looked for */
+    uint64_t least;   /* the least device for the tensors, in whole granules; 0: not looked for */
+    uint64_t lost_ns; /* in the driver's calls; memshim tune's alone */
 };
 
 enum { MS_TORCH_TRIES_MOST = 24 };

@@ -6,7 +6,7 @@
 #ifndef MS_CLI_TUNE_SEARCH_H
 #define MS_CLI_TUNE_SEARCH_H
 
-#include "cli/torch/tries.h"
+#include "cli/torch/measured.h"
 #include "cli/tune/policy.h"
 #include "cli/tune/replay_run.h"
 #include "cli/tune/steps.h"
@@ -33,17 +33,6 @@ struct ms_search_row {
     double score;   /* less is better */
 };
 
-/* Settings of PyTorch's own allocator on the tensors of the trace that has most of them; 0 rows: none has
- * any. */
-struct ms_search_torch {
-    struct ms_torch_try tries[MS_TORCH_TRIES_MOST]; /* PyTorch as it comes first */
-    uint64_t ns[MS_TORCH_TRIES_MOST];               /* lost in the driver's calls */
-    size_t count, best;
-    uint64_t beside; /* bytes of blocks that hold no tensors, at most at a time */
-    uint64_t had;    /* bytes that the vendor gave the run itself, at most at a time */
-    bool is_off;     /* the model does not have that: nothing is advised */
-};
-
 struct ms_search {
     enum ms_goal goal;
     uint64_t device_bytes;  /* on which it must fit; 0: any */
@@ -51,8 +40,8 @@ struct ms_search {
     struct ms_search_trace *traces;
     size_t trace_count;
     struct ms_policy_facts facts;
-    uint64_t span_ns; /* how long the programs ran, together */
-    struct ms_search_torch torch;
+    uint64_t span_ns;               /* how long the programs ran, together */
+    struct ms_torch_measured torch; /* of the trace that has most tensors */
     struct ms_search_row *rows; /* those that were replayed whole; the defaults first, then the best first */
     size_t row_count, tried;    /* how many policies were looked at */
 };

@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "cli/cli.h"
-#include "cli/tune/pieces.h"
 
 /* So many rows have a least device, and are shown: PyTorch as it comes, and those that reserve least. */
 enum { LEASTS = 4 };
@@ -32,7 +31,7 @@ static bool are_same(const struct ms_torch_result *a, const struct ms_torch_resu
 }
 
 /* A row that has the figures of one that is shown shows nothing. */
-static bool is_shown(const struct ms_search_torch *torch, const bool *done, size_t row)
+static bool is_shown(const struct ms_torch_measured *torch, const bool *done, size_t row)
 {
     for (size_t i = 0; i < torch->count; i++)
         if (done[i] && are_same(&torch->tries[i].result, &torch->tries[row].result))
@@ -40,7 +39,7 @@ static bool is_shown(const struct ms_search_torch *torch, const bool *done, size
     return false;
 }
 
-static size_t next_to_show(const struct ms_search_torch *torch, const bool *done, unsigned found)
+static size_t next_to_show(const struct ms_torch_measured *torch, const bool *done, unsigned found)
 {
     size_t next = SIZE_MAX;
 
@@ -55,7 +54,7 @@ static size_t next_to_show(const struct ms_search_torch *torch, const bool *done
 }
 
 /* Least devices of PyTorch as it comes, of the best, and of those that reserve least. */
-static int find_leasts(struct ms_search_torch *torch, const struct ms_course *course)
+static int find_leasts(struct ms_torch_measured *torch, const struct ms_course *course)
 {
     bool done[MS_TORCH_TRIES_MOST] = {false};
 
@@ -69,25 +68,6 @@ static int find_leasts(struct ms_search_torch *torch, const struct ms_course *co
             return -1;
     }
     return 0;
-}
-
-static int try_settings(struct ms_search *search, const struct ms_course *course)
-{
-    struct ms_search_torch *torch = &search->torch;
-    uint64_t capacity = search->device_bytes ? search->device_bytes : UINT64_MAX;
-    int count;
-
-    if (capacity != UINT64_MAX)
-        capacity -= torch->beside < capacity ? torch->beside : capacity;
-    count = ms_torch_try_all(course, capacity, torch->tries);
-    if (count < 0)
-        return -1;
-    torch->count = (size_t)count;
-    torch->is_off = ms_torch_is_off(torch->tries[0].result.peak_reserved + torch->beside, torch->had);
-    torch->best = torch->is_off ? 0 : ms_torch_try_best(torch->tries, torch->count);
-    for (size_t i = 0; i < torch->count; i++)
-        torch->ns[i] = lost_of(&torch->tries[i].result);
-    return find_leasts(torch, course);
 }
 
 static const struct ms_search_trace *fullest(const struct ms_search *search)
@@ -104,26 +84,21 @@ static const struct ms_search_trace *fullest(const struct ms_search *search)
 int ms_search_torch(struct ms_search *search)
 {
     const struct ms_search_trace *trace = fullest(search);
-    struct ms_course course;
-    struct ms_pieces pieces = {0};
+    struct ms_torch_measured *torch = &search->torch;
+    struct ms_course course = {.count = 0};
     char error[4608] = "there is no memory to try PyTorch's settings";
     int result;
 
     if (!trace)
         return 0;
-    if (ms_course_read(trace->path, true, &course, error, sizeof(error)) < 0) {
-        ms_cli_error("%s", error);
-        return -1;
-    }
-    result = ms_pieces_find(trace->path, &pieces, error, sizeof(error));
-    if (result >= 0 && course.block_count) {
-        search->torch.had = trace->course.live_peak;
-        search->torch.beside = ms_pieces_beside(&pieces, &trace->course);
-        result = try_settings(search, &course);
-    }
-    ms_pieces_close(&pieces);
+    result = ms_torch_measure(trace->path, &trace->course, search->device_bytes, torch, &course, error,
+                              sizeof(error));
+    for (size_t i = 0; result == 0 && i < torch->count; i++)
+        torch->tries[i].lost_ns = lost_of(&torch->tries[i].result);
+    if (result == 0 && torch->count)
+        result = find_leasts(torch, &course);
     ms_course_close(&course);
     if (result < 0)
         ms_cli_error("%s", error);
-    return result < 0 ? -1 : 0;
+    return result;
 }

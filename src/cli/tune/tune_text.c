@@ -135,7 +135,7 @@ static void print_recorded(FILE *out, const struct ms_tune_program *program)
 
 /* --- PyTorch's own settings --- */
 
-static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size_t row)
+static void print_torch_row(FILE *out, const struct ms_torch_measured *torch, size_t row)
 {
     const struct ms_torch_try *tried = &torch->tries[row];
     uint64_t calls =
@@ -145,13 +145,13 @@ static void print_torch_row(FILE *out, const struct ms_search_torch *torch, size
     if (tried->result.completed)
         put_figures(out, tried->result.peak_reserved + torch->beside,
                     tried->least ? tried->least + torch->beside : 0, calls, tried->result.segments_freed,
-                    torch->ns[row]);
+                    tried->lost_ns);
     else
         fprintf(out, "  does not fit\n");
 }
 
 /* Rows with a least device: PyTorch as it comes, and those that reserve least. */
-static void print_torch(FILE *out, const struct ms_search_torch *torch)
+static void print_torch(FILE *out, const struct ms_torch_measured *torch)
 {
     const struct ms_torch_try *best = &torch->tries[torch->best], *plain = &torch->tries[0];
 
@@ -272,7 +272,7 @@ static json_t *figures_json(const struct ms_tune_figures *figures)
                      (json_int_t)figures->calls);
 }
 
-static json_t *torch_json(const struct ms_search_torch *torch)
+static json_t *torch_json(const struct ms_torch_measured *torch)
 {
     json_t *rows = json_array();
 
@@ -284,7 +284,7 @@ static json_t *torch_json(const struct ms_search_torch *torch)
         if (tried->result.completed)
             json_object_update_new(row, json_pack("{s:I, s:I}", "reserved_bytes",
                                                   (json_int_t)(tried->result.peak_reserved + torch->beside),
-                                                  "lost_ns", (json_int_t)torch->ns[i]));
+                                                  "lost_ns", (json_int_t)tried->lost_ns));
         if (tried->least)
             json_object_set_new(row, "least_device_bytes",
                                 json_integer((json_int_t)(tried->least + torch->beside)));

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/screens/multi_report.h"
+#include "cli/torch/what_if.h"
 #include "report/findings/findings.h"
 #include "report/text/text.h"
 #include "report/analyse/view.h"
@@ -98,7 +99,8 @@ static json_t *findings_report_json(const char *path, const struct ms_report *re
 {
     static const char *const copied[] = {"pid", "rank"};
     const struct findings *findings = view;
-    json_t *run = json_object_get(report->root, "run"), *rows = json_array(), *row, *object;
+    json_t *run = json_object_get(report->root, "run"), *rows = json_array(), *row, *object,
+           *what_if = ms_torch_what_if_run(report);
     size_t i;
 
     json_array_foreach (findings->rows, i, row) {
@@ -109,6 +111,8 @@ static json_t *findings_report_json(const char *path, const struct ms_report *re
         json_pack("{s:s, s:I, s:o}", "file", path, "left_out",
                   (json_int_t)(json_array_size(findings->rows) - json_array_size(rows)), "findings", rows);
     ms_cli_set_view(object, report);
+    if (what_if)
+        json_object_set_new(object, "what_if", what_if);
     for (i = 0; i < MS_ARRAY_LEN(copied); i++)
         if (json_object_get(run, copied[i]))
             json_object_set(object, copied[i], json_object_get(run, copied[i]));
@@ -179,17 +183,16 @@ static void findings_print_text(FILE *out, const struct ms_report *report, const
     const struct findings *findings = view;
     size_t top = (size_t)((const struct findings_options *)options)->top,
            count = json_array_size(findings->rows);
-    json_t *row;
+    json_t *row, *what_if;
     size_t i;
 
     if (!ms_report_has_inner(report)) /* else it tells of both layers */
         ms_view_print(out, report, "");
-    if (!count) {
+    if (!count)
         fputs("nothing was found\n", out);
-        return;
-    }
-    fprintf(out, "%zu finding%s, errors first, then most bytes (docs/user/findings.md)\n", count,
-            count == 1 ? "" : "s");
+    else
+        fprintf(out, "%zu finding%s, errors first, then most bytes (docs/user/findings.md)\n", count,
+                count == 1 ? "" : "s");
     json_array_foreach (findings->rows, i, row) {
         if (i >= top)
             break;
@@ -197,6 +200,9 @@ static void findings_print_text(FILE *out, const struct ms_report *report, const
     }
     if (count > top)
         fprintf(out, "\n... and %zu more\n", count - top);
+    what_if = ms_torch_what_if_run(report);
+    ms_torch_print_what_if(out, what_if);
+    json_decref(what_if);
 }
 
 int ms_cmd_findings(int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/load.h"
 #include "cli/screens/suppress.h"
+#include "cli/torch/what_if.h"
 #include "html/page.h"
 #include "report/analyse/analyse.h"
 #include "report/analyse/contexts_others.h"
@@ -79,6 +80,7 @@ static int put_layers(struct page *page, const char *path, const struct ms_repor
         return -1;
     ms_report_annotate(&inner, page->least);
     json_object_set(inner.root, "findings", json_object_get(report->root, "findings"));
+    json_object_set(inner.root, "what_if", json_object_get(report->root, "what_if"));
     status = put_layer(page, path, page->blocks ? report : &inner);
     if (status == 0)
         status = put_layer(page, path, page->blocks ? &inner : report);
@@ -94,6 +96,7 @@ static int put_report(struct page *page, int i)
 {
     static struct ms_report report;
     const char *path = page->paths[i];
+    json_t *what_if;
     int status;
 
     if (report.root)
@@ -103,6 +106,9 @@ static int put_report(struct page *page, int i)
     else if (ms_cli_read(path, &report) < 0)
         return -1;
     ms_cli_tell(path, &report, page->least);
+    what_if = ms_torch_what_if_run(&report);
+    if (what_if)
+        json_object_set_new(report.root, "what_if", what_if);
     status = put_layers(page, path, &report);
     if (status < 0)
         ms_cli_error("no memory for %s", path);

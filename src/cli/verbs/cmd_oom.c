@@ -295,6 +295,12 @@ static void oom_print_text(FILE *out, const struct ms_report *report, const void
         fputs(i ? "\n" : "", out);
         oom_print_row(out, report, row, (size_t)((const struct oom_options *)options)->top);
     }
+    if (json_array_size(rows)) {
+        json_t *what_if = ms_torch_what_if_run(report);
+
+        ms_torch_print_what_if(out, what_if);
+        json_decref(what_if);
+    }
     left_out = ms_report_oom_count(report) - (json_int_t)i;
     if (left_out > 0 && ms_cli_layer != MS_CLI_BLOCKS)
         fprintf(out, "\n%" JSON_INTEGER_FORMAT " earlier ones are not known\n", left_out);

@@ -61,6 +61,17 @@ function balanceTable(page) {
     line(row, ["in_use_bytes", `altogether (${row.confidence === "exact" ? "exact" : "inferred"})`])]), { id: "balance" });
 }
 
+/* What PyTorch's own settings would have reserved, as memshim html found by the run's trace: as it ran, then least first. */
+function whatIfTable(page) {
+  const told = page.report.head.what_if, ways = told ? told.ways : [], had = asNumber(told && told.reserved_bytes);
+  const change = (way) => (asNumber(way.reserved_bytes) === had ? "" : asNumber(way.reserved_bytes) < had
+    ? [bytes(had - asNumber(way.reserved_bytes)), " less"] : [bytes(asNumber(way.reserved_bytes) - had), " more"]);
+  const rows = [...ways.slice(0, 1), ...ways.slice(1).sort((a, b) => asNumber(a.reserved_bytes) - asNumber(b.reserved_bytes))];
+  return ways.length > 0 && table(`What if: reserved at the peak by PyTorch's settings (PYTORCH_ALLOC_CONF), by the run's trace; it had ${sizeText(had)}`,
+    [["setting", "code"], ["reserved", "right"], ["", "right"]],
+    rows.map((way) => [short(way.settings || "as it comes", 120), bytes(way.reserved_bytes), change(way)]), { id: "what-if" });
+}
+
 function contextsTable(page) {
   const rows = page.report.list("contexts"), shown = rows.slice(0, 30);
   return rows.length > 0 && [table("Driver overhead", [["kind", ""], ["device", ""], ["now", "right"], ["ever", "right"],
@@ -132,7 +143,7 @@ function drawOverview(page, place) {
         el("dt", {}, "call sites"), el("dd", {}, number(report.sites.length, { "data-fact": "sites" }))))),
     nextSteps(report).length > 1 && [el("h3", {}, "And then"),
       el("ul", { class: "next" }, nextSteps(report).slice(1).map(([text, view]) => el("li", {}, button(text, () => page.show(view), { class: "link" }))))],
-    ownersTable(page), topSites(page), balanceTable(page), contextsTable(page));
+    ownersTable(page), topSites(page), whatIfTable(page), balanceTable(page), contextsTable(page));
 }
 
 /* Of how many processes the report is, before anything that is one's. */
