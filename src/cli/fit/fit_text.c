@@ -14,7 +14,7 @@
 #include "report/text/text.h"
 
 /* Tables have 80 columns: so many devices beside each other. */
-enum { NAME_MOST = 40, CELL = 17, BESIDE = 2, INDENT = 2 };
+enum { NAME_MOST = 41, CELL = 16, BESIDE = 2, INDENT = 2 };
 
 static struct ms_text_number size_text(uint64_t bytes)
 {
