@@ -41,6 +41,7 @@ include tests/systems/local.mk
 include tests/hooks/local.mk
 include tests/abi/local.mk
 include tests/acl/local.mk
+include tests/limit/local.mk
 include tests/lookups/local.mk
 include tests/cli/local.mk
 include tests/containers/local.mk
