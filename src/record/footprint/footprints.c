@@ -10,6 +10,9 @@
 #include "record/footprint/footprints.h"
 
 enum { CHUNK = 128, MODULES_MAX = 1 << 16 };
+/* The most that the quota believes one to take: a context takes 523 MiB (docs/user/hardware/facts.md, 7.13).
+ */
+#define BELIEVED_BYTES ((uint64_t)544 << 20)
 
 /* One module, and what it has of a row. */
 struct module {
@@ -83,17 +86,35 @@ static bool footprints_remember(uint64_t handle, uint64_t bytes, uint32_t row)
     return true;
 }
 
+/* As much of a row as the limit counts. What a neighbour took of the device before the first context, or just
+ * when a module was loaded, cannot be told from what these took. */
+static uint64_t believed(const struct ms_footprint_row *row)
+{
+    uint64_t bytes = get(&row->bytes), most = get(&row->count) * BELIEVED_BYTES;
+    return bytes < most ? bytes : most;
+}
+
+static void tell_quota(const struct ms_footprint_row *row, uint64_t before)
+{
+    uint64_t now = believed(row);
+    if (now > before)
+        ms_quota_came(row->device, now - before);
+    else
+        ms_quota_went(row->device, before - now);
+}
+
 static void count_in(struct ms_footprint_row *row, const struct ms_footprint_event *taking)
 {
+    uint64_t before = believed(row);
     /* what is now is no more than what ever was, whenever the process is killed */
     atomic_store_explicit(&row->total_bytes, get(&row->total_bytes) + taking->bytes, memory_order_release);
     atomic_store_explicit(&row->total_count, get(&row->total_count) + 1, memory_order_release);
     atomic_store_explicit(&row->bytes, get(&row->bytes) + taking->bytes, memory_order_release);
     atomic_store_explicit(&row->count, get(&row->count) + 1, memory_order_release);
     footprints_put(&row->ended_ns, 0);
-    ms_quota_came(row->device, taking->bytes);
     if (!taking->is_exact)
         atomic_store_explicit(&row->is_inferred, 1, memory_order_relaxed);
+    tell_quota(row, before);
 }
 
 void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
@@ -117,10 +138,10 @@ void ms_ledger_footprint_grew(const struct ms_footprint_event *taking)
 static void count_out(struct ms_footprint_row *row, uint64_t bytes, uint64_t count)
 {
     /* what was inferred may have been less (ms_ledger_footprint_shrank) */
-    uint64_t less = bytes < get(&row->bytes) ? bytes : get(&row->bytes);
-    footprints_put(&row->bytes, get(&row->bytes) - less);
-    ms_quota_went(row->device, less);
+    uint64_t before = believed(row);
+    footprints_put(&row->bytes, get(&row->bytes) - (bytes < get(&row->bytes) ? bytes : get(&row->bytes)));
     footprints_put(&row->count, get(&row->count) - count);
+    tell_quota(row, before);
     if (!get(&row->count))
         footprints_put(&row->ended_ns, ms_ledger_now());
 }
@@ -215,12 +236,12 @@ uint64_t ms_ledger_footprint_shrank(int device, uint64_t bytes)
     ms_lock(&lock);
     for (uint32_t i = 0; i < ms_table_rows(MS_TABLE_FOOTPRINTS) && left; i++) {
         struct ms_footprint_row *row = &rows_of()[i];
-        uint64_t less = get(&row->bytes) < left ? get(&row->bytes) : left;
+        uint64_t less = get(&row->bytes) < left ? get(&row->bytes) : left, before = believed(row);
         if (row->device != device || !is_inferred(row))
             continue;
         footprints_put(&row->bytes, get(&row->bytes) - less);
         footprints_put(&row->total_bytes, get(&row->total_bytes) - less);
-        ms_quota_went(device, less);
+        tell_quota(row, before);
         left -= less;
     }
     ms_unlock(&lock);

@@ -1,0 +1,154 @@
+/*
+ * sizes.c - programs that size themselves by what a device has, or take it in their own way: for sizes.py,
+ * which sets MEMSHIM_LIMIT on a larger device. Each prints "what value" lines of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+
+static const CUmemAllocationProp pages = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                          .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+static const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+                                       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+static void say(const char *what, long long value)
+{
+    printf("%s %lld\n", what, value);
+}
+
+/* One request after the other of a gibibyte, in each of the ways that there are. */
+static void ways(void)
+{
+    const CUDA_ARRAY_DESCRIPTOR flat = {4096, GIB / 65536, CU_AD_FORMAT_FLOAT, 4};
+    CUmemGenericAllocationHandle handles[3];
+    CUdeviceptr block;
+    CUarray array;
+    void *ordered;
+
+    cudaFree(NULL);
+    say("alloc_2g", cuMemAlloc_v2(&block, 2 * GIB));
+    say("create_1", cuMemCreate(&handles[0], GIB, &pages, 0));
+    say("create_2", cuMemCreate(&handles[1], GIB, &pages, 0));
+    say("create_3", cuMemCreate(&handles[2], GIB, &pages, 0));
+    say("managed", cuMemAllocManaged(&block, GIB, 1));
+    say("array", cuArrayCreate_v2(&array, &flat));
+    say("ordered", cudaMallocAsync(&ordered, GIB, NULL));
+    say("alloc", cuMemAlloc_v2(&block, GIB));
+    say("release", cuMemRelease(handles[0]));
+    say("array_again", cuArrayCreate_v2(&array, &flat));
+}
+
+/* PyTorch's expandable segments: more addresses than there is memory, and pages behind them as they are
+ * needed; where there is none, what is idle is unmapped and it is tried again. */
+static void expandable(void)
+{
+    enum { PAGES = 64, PAGE_MIB = 20 };
+    CUmemGenericAllocationHandle handles[PAGES];
+    size_t left = 0, total = 0, page = PAGE_MIB * MIB;
+    CUdeviceptr range = 0;
+    int mapped = 0, status = 0, more = 0;
+
+    cudaFree(NULL);
+    cudaMemGetInfo(&left, &total);
+    say("reserve", cuMemAddressReserve(&range, total + total / 8 / (2 * MIB) * (2 * MIB), 0, 0, 0));
+    while (mapped < PAGES && (status = (int)cuMemCreate(&handles[mapped], page, &pages, 0)) == 0) {
+        cuMemMap(range + (size_t)mapped * page, page, 0, handles[mapped], 0);
+        cuMemSetAccess(range + (size_t)mapped * page, page, &access, 1);
+        mapped++;
+    }
+    say("mapped_mib", mapped * PAGE_MIB);
+    say("refused", status);
+    for (int i = mapped - 5; i < mapped; i++) {
+        cuMemUnmap(range + (size_t)i * page, page);
+        cuMemRelease(handles[i]);
+    }
+    while (mapped - 5 + more < PAGES && cuMemCreate(&handles[mapped - 5 + more], page, &pages, 0) == 0)
+        more++;
+    say("again", more);
+}
+
+/* vLLM's allocator of cumem: a handle for each block, given back while the engine sleeps. The handle goes
+ * first, and its mapping keeps the memory. */
+static void sleeper(void)
+{
+    CUmemGenericAllocationHandle handle;
+    size_t bytes = 800 * MIB;
+    CUdeviceptr range = 0;
+    void *other = NULL;
+
+    cudaFree(NULL);
+    say("reserve", cuMemAddressReserve(&range, bytes, 0, 0, 0));
+    say("create", cuMemCreate(&handle, bytes, &pages, 0));
+    say("map", cuMemMap(range, bytes, 0, handle, 0));
+    say("access", cuMemSetAccess(range, bytes, &access, 1));
+    say("release_mapped", cuMemRelease(handle));
+    say("other", cudaMalloc(&other, 500 * MIB));
+    say("unmap", cuMemUnmap(range, bytes));
+    say("other_asleep", cudaMalloc(&other, 500 * MIB));
+    say("wake_refused", cuMemCreate(&handle, bytes, &pages, 0));
+    say("free", cudaFree(other));
+    say("wake", cuMemCreate(&handle, bytes, &pages, 0));
+    say("map_again", cuMemMap(range, bytes, 0, handle, 0));
+}
+
+/* JAX: three quarters of what the device has, in one block at the start. */
+static void preallocates(void)
+{
+    size_t left = 0, total = 0;
+    CUdeviceptr block = 0;
+    CUcontext context;
+
+    cuInit(0);
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxSetCurrent(context);
+    say("info", cuMemGetInfo_v2(&left, &total));
+    say("total_mib", (long long)(total / MIB));
+    say("left_mib", (long long)(left / MIB));
+    say("block", cuMemAlloc_v2(&block, total / 4 * 3));
+}
+
+/* Nine tenths of what is free, as TensorFlow and servers do, and the rest in small pieces. */
+static void nine_tenths(void)
+{
+    size_t left = 0, total = 0;
+    void *block = NULL;
+    int count = 0;
+
+    cudaMemGetInfo(&left, &total);
+    say("total_mib", (long long)(total / MIB));
+    say("left_mib", (long long)(left / MIB));
+    say("block", cudaMalloc(&block, left / 10 * 9));
+    cudaMemGetInfo(&left, &total);
+    while (cudaMalloc(&block, 2 * MIB) == cudaSuccess)
+        count++;
+    say("beyond_mib", 2LL * count - (long long)(left / MIB));
+    cudaMemGetInfo(&left, &total);
+    say("left_at_last_mib", (long long)(left / MIB));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*play)(void);
+    } programs[] = {{"ways", ways},
+                    {"expandable", expandable},
+                    {"sleeper", sleeper},
+                    {"preallocates", preallocates},
+                    {"nine_tenths", nine_tenths}};
+
+    for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (argc == 2 && !strcmp(argv[1], programs[i].name)) {
+            programs[i].play();
+            return 0;
+        }
+    }
+    return 99;
+}

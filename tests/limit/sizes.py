@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Programs that size themselves by what a device has, or take it in ways of their own, under MEMSHIM_LIMIT on a larger device: each of them sees the limit
+as its device, from the first question on, and takes no more. So do contexts count: MEMSIM_CONTEXT is what one takes."""
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, fact, native_environment, plan, shim_environment  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "limit", "sizes")
+OUT = 2
+# By program: what it says natively, on a device of 8 GiB; and under a limit of 1 GiB.
+FACTS = {
+    "ways": ({"alloc_2g": 0, "create_3": 0, "managed": 0, "array": 0, "ordered": 0, "alloc": 0},
+             {"alloc_2g": OUT, "create_1": 0, "create_2": OUT, "create_3": OUT, "managed": OUT, "array": OUT, "ordered": OUT, "alloc": OUT, "release": 0,
+              "array_again": 0}),
+    "expandable": ({"mapped_mib": 1280}, {"reserve": 0, "mapped_mib": 1020, "refused": OUT, "again": 5}),
+    "sleeper": ({"other": 0, "wake_refused": 0},
+                {"reserve": 0, "create": 0, "map": 0, "access": 0, "release_mapped": 0, "other": OUT, "unmap": 0, "other_asleep": 0, "wake_refused": OUT,
+                 "free": 0, "wake": 0, "map_again": 0}),
+    "preallocates": ({"total_mib": 8192, "block": 0}, {"info": 0, "total_mib": 1024, "left_mib": 1024, "block": 0}),
+    "nine_tenths": ({"total_mib": 8192}, {"total_mib": 1024, "left_mib": 1024, "block": 0, "beyond_mib": 0, "left_at_last_mib": 0}),
+}
+# A context of 100 MiB.
+BESIDE = {
+    "expandable": {"mapped_mib": 920, "refused": OUT, "again": 5},
+    "preallocates": {"info": 0, "total_mib": 1024, "left_mib": 924, "block": 0},
+    "nine_tenths": {"total_mib": 1024, "left_mib": 924, "block": 0, "left_at_last_mib": 0},
+}
+
+
+def run(program, env, **more):
+    done = subprocess.run([PROGRAM, program], env={**env, "MEMSIM_MEMORY": "8G", **more}, text=True, capture_output=True, timeout=120, check=False)
+    return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())} if done.returncode == 0 else {"exit": done.returncode}
+
+
+def holds(said, facts):
+    return all(said.get(name) == value for name, value in facts.items())
+
+
+def under(program, **more):
+    return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
+
+
+plan(3 * len(FACTS) + len(BESIDE) + 2)
+for name, (natively, limited) in FACTS.items():
+    said = run(name, native_environment())
+    fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
+    for mode in ("pool", "track"):
+        said = under(name, MEMSHIM_MODE=mode, MEMSHIM_LIMIT="1G")
+        fact(holds(said, limited), "%s: the limit is, MEMSHIM_MODE=%s" % (name, mode), ["%s" % said])
+for name, limited in BESIDE.items():
+    said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
+    fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])
+said = under("nine_tenths", MEMSHIM_LIMIT="1G", MEMSHIM_MEMINFO="real")
+fact(said.get("total_mib") == 8192 and said["block"] == OUT, "MEMSHIM_MEMINFO=real says what the vendor says", ["%s" % said])
+said = under("nine_tenths", MEMSHIM_LIMIT="25%", MEMSIM_OTHERS="7G")
+fact(said.get("total_mib") == 2048 and said["left_mib"] == 1024 and said["block"] == 0, "free is no more than the device has", ["%s" % said])
