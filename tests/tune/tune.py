@@ -209,6 +209,22 @@ def look_at_pytorch():
     fact("None   is advised: the run itself had 1.00 GiB" in done.stdout and "PYTORCH_ALLOC_CONF" not in done.stdout, "but not where the run itself had something else")
 
 
+def look_at_foreign():
+    """A program that asked by HIP, or by Ascend's interface, of tensors: that is said, and PyTorch's settings are those that it has there."""
+    for api, name in (("hip", "HIP"), ("acl", "Ascend"), ("cuda", None)):
+        path = os.path.join(TMP, api + ".trace")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"# memshim 0.9.0, run 1: made, process 1\n# stream 1: {api} device 1, handle 0x0\n0 a 1 {20 * MIB} 1 1 0x7f0000000000 device\n")
+            file.write(f"1 A 1 {9 * MIB} 1 1 0x7f0000000000 inner\n2 A 2 {9 * MIB} 1 1 0x7f0000900000 inner\n3 F 1 {9 * MIB} 1\n")
+        screens = [run(verb, path).stdout for verb in ("tune", "fit")]
+        answers = [json.loads(run(verb, "--json", path).stdout) for verb in ("tune", "fit")]
+        settings = [row["settings"] for row in answers[0].get("pytorch", [])]
+        fact([f"asked for by {name}" in screen for screen in screens] == [name is not None] * 2 and [answers[0]["traces"][0].get("asked_by"), answers[1].get("asked_by")] == [name, name],
+             f"{api}: by whom it was asked for")
+        fact((len(settings) > 5) == (api != "acl") and any("expandable" in text for text in settings) == (api == "cuda")
+             and any("expandable" in way["way"] for way in answers[1]["ways"]) == (api == "cuda"), f"{api}: which settings are tried {settings}")
+
+
 look_at_costs()
 look_at_refusals()
 look_at_defaults()
@@ -218,6 +234,7 @@ if not WATCHED:
     look_at_table()
     look_at_recorded()
     look_at_pytorch()
+    look_at_foreign()
     look_at_truth()
 print(f"1..{len(FACTS)}")
 sys.exit(0 if all(FACTS) else 1)

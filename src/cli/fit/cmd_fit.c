@@ -138,11 +138,6 @@ static int open_runs(struct fit_options *options, char **paths)
     return 0;
 }
 
-static const struct ms_course *main_course(const struct ms_fit_run *run)
-{
-    return run->has_tensors ? &run->tensors : &run->blocks;
-}
-
 /* --- what is found --- */
 
 /* Another order of threads may need more. */
@@ -240,7 +235,7 @@ static int find_laws(struct ms_fit_table *table, size_t count, struct ms_laws *l
 
     for (size_t i = 0; i < count; i++)
         runs[i] = (struct ms_sized_run){.size = table->runs[i].size,
-                                        .course = main_course(&table->runs[i]),
+                                        .course = ms_fit_asked(&table->runs[i]),
                                         .site_names = table->runs[i].names,
                                         .site_count = table->runs[i].name_count};
     if (ms_laws_find(runs, count, laws, error, sizeof(error)) == 0)
@@ -294,7 +289,7 @@ static int find_sizes(struct ms_fit_table *table, struct ms_progress *progress)
 /* By the laws, or of one run as if each allocation were constant. */
 static int find_shares(struct ms_fit_table *table)
 {
-    const struct ms_course *course = main_course(ms_fit_shown(table));
+    const struct ms_course *course = ms_fit_asked(ms_fit_shown(table));
     struct ms_laws none = {.base = course};
     int status = -1;
 

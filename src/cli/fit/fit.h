@@ -28,6 +28,12 @@ struct ms_fit_run {
     size_t name_count;
 };
 
+/** The course that the question is about: of tensors, where there are any. */
+static inline const struct ms_course *ms_fit_asked(const struct ms_fit_run *run)
+{
+    return run->has_tensors ? &run->tensors : &run->blocks;
+}
+
 /* A way to run it. */
 struct ms_fit_way {
     char name[160];

@@ -54,11 +54,14 @@ static void print_model_off(FILE *out, const struct ms_fit_table *table)
 static void print_head(FILE *out, const struct ms_fit_table *table)
 {
     const struct ms_fit_run *run = ms_fit_shown(table);
-    const struct ms_course *course = run->has_tensors ? &run->tensors : &run->blocks;
+    const struct ms_course *course = ms_fit_asked(run);
 
     ms_text_put(out, course->title ? course->title : run->trace);
     fprintf(out, "\n  %s%zu events of %s, %s live at most\n", table->is_sized ? "the largest run: " : "",
             course->count, run->has_tensors ? "tensors" : "blocks", size_text(course->live_peak).text);
+    if (ms_course_foreign(course))
+        fprintf(out, "  asked for by %s: replayed by CUDA's calls%s, which may differ\n",
+                ms_course_foreign(course), run->has_tensors ? " and PyTorch's allocator for CUDA" : "");
     if (run->beside_blocks)
         fprintf(out, "  beside them %s in blocks that hold no tensors\n", size_text(run->beside_blocks).text);
     if (run->has_report)
@@ -295,6 +298,8 @@ json_t *ms_fit_json(const struct ms_fit_table *table)
     root = json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "trace", run->trace, "layer",
                      run->has_tensors ? "tensors" : "blocks", "beside_bytes", (json_int_t)run->beside_blocks,
                      "others_bytes", (json_int_t)run->others, "ways", ways, "peak", lines);
+    if (ms_course_foreign(ms_fit_asked(run)))
+        json_object_set_new(root, "asked_by", json_string(ms_course_foreign(ms_fit_asked(run))));
     if (table->held_out > 0)
         json_object_update_new(
             root, json_pack("{s:f, s:f}", "held_out_size", table->held_out, "off_percent", table->told_off));

@@ -111,7 +111,8 @@ int ms_fit_ways(const struct ms_fit_run *run, const char *policy, struct ms_fit_
 
     if (run->has_tensors) {
         if (by_torch(&ways[count++], "PyTorch", "") < 0 ||
-            by_torch(&ways[count++], "PyTorch, expandable_segments:True", "expandable_segments:True") < 0)
+            (!ms_course_foreign(&run->tensors) &&
+             by_torch(&ways[count++], "PyTorch, expandable_segments:True", "expandable_segments:True") < 0))
             return -1;
         ways[count++] = replayed("PyTorch without its cache, memshim's pool", true, "");
     } else {

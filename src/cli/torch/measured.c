@@ -20,6 +20,8 @@ static int try_settings(const struct ms_course *tensors, uint64_t device_bytes,
     if (count < 0)
         return -1;
     measured->count = (size_t)count;
+    if (!count)
+        return 0;
     measured->is_off =
         ms_torch_is_off(measured->tries[0].result.peak_reserved + measured->beside, measured->had);
     measured->best = measured->is_off ? 0 : ms_torch_try_best(measured->tries, measured->count);

@@ -3,6 +3,8 @@
  * Floor 5. */
 #include "cli/torch/tries.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 
 #define GRANULE (UINT64_C(2) << 20)
@@ -47,15 +49,26 @@ static int replay(const struct ms_course *course, const char *settings, uint64_t
                : ms_torch_replay(course, &parsed, capacity, result);
 }
 
+/* PyTorch for ROCm has expandable segments since 2.11 alone, and was seen to hang with them (pytorch#192259).
+ */
+static bool is_for(const char *foreign, const char *settings)
+{
+    return !foreign || !strstr(settings, "expandable_segments");
+}
+
 int ms_torch_try_all(const struct ms_course *course, uint64_t capacity, struct ms_torch_try *tries)
 {
+    const char *foreign = ms_course_foreign(course);
     int count = 0;
 
+    if (foreign && strcmp(foreign, "HIP") != 0) /* torch_npu has an allocator and a variable of its own */
+        return 0;
     tries[count++] = (struct ms_torch_try){.settings = ""};
     for (size_t i = 0; i < MS_ARRAY_LEN(rows); i++)
-        tries[count++] = (struct ms_torch_try){.settings = rows[i].settings,
-                                               .reason = rows[i].reason,
-                                               .excludes = excludes_texts[rows[i].excludes]};
+        if (is_for(foreign, rows[i].settings))
+            tries[count++] = (struct ms_torch_try){.settings = rows[i].settings,
+                                                   .reason = rows[i].reason,
+                                                   .excludes = excludes_texts[rows[i].excludes]};
     for (int i = 0; i < count; i++)
         if (replay(course, tries[i].settings, capacity, &tries[i].result) < 0)
             return -1;

@@ -17,8 +17,9 @@ struct ms_torch_try {
 
 enum { MS_TORCH_TRIES_MOST = 24 };
 
-/** All of them, PyTorch as it comes first, on devices of so many bytes (UINT64_MAX: any). Returns how many,
- * or -1 without memory. */
+/** All of them that there are on such devices, PyTorch as it comes first, on devices of so many bytes
+ * (UINT64_MAX: any). Returns how many, 0 where the framework there has an allocator of its own, or -1 without
+ * memory. */
 int ms_torch_try_all(const struct ms_course *course, uint64_t capacity, struct ms_torch_try *tries);
 /** Fills in `least`. 0, or -1 without memory. */
 int ms_torch_try_least(const struct ms_course *course, struct ms_torch_try *one);

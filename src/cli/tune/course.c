@@ -138,6 +138,14 @@ static int take_event(struct reading *reading, uint64_t id, struct ms_course_eve
     return 0;
 }
 
+const char *ms_course_foreign(const struct ms_course *course)
+{
+    for (size_t i = 0; i < course->device_count; i++)
+        if (strcmp(course->devices[i].api, "cuda") != 0)
+            return strcmp(course->devices[i].api, "hip") == 0 ? "HIP" : "Ascend";
+    return NULL;
+}
+
 /* The row of a device, which is made where there is none. */
 static int device_row(struct reading *reading, const char *api, int64_t index)
 {

@@ -63,5 +63,8 @@ int ms_course_read(const char *path, bool inner, struct ms_course *course, char 
  * some lie in no block; or -1 as above. */
 int ms_course_read_uncached(const char *path, struct ms_course *course, char *error, size_t error_bytes);
 void ms_course_close(struct ms_course *course);
+/** Whose interface asked, where it is not CUDA's, as people say it: "HIP", "Ascend"; NULL where all was
+ * CUDA's. Replays ask by CUDA's calls, and the model of PyTorch's allocator is that for CUDA. */
+const char *ms_course_foreign(const struct ms_course *course);
 
 #endif

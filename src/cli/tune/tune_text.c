@@ -47,6 +47,13 @@ static void print_head(FILE *out, const struct ms_search *search)
             size_text(search->facts.live_peak).text, search->trace_count > 1 ? " in one of them" : "",
             size_text(search->replay_device).text);
     for (size_t i = 0; i < search->trace_count; i++)
+        if (ms_course_foreign(&search->traces[i].course)) {
+            fprintf(out,
+                    "  asked for by %s, and replayed by CUDA's calls: granules and costs may differ there\n",
+                    ms_course_foreign(&search->traces[i].course));
+            break;
+        }
+    for (size_t i = 0; i < search->trace_count; i++)
         if (search->traces[i].steps.count) {
             const struct ms_steps *steps = &search->traces[i].steps;
 
@@ -256,12 +263,12 @@ static json_t *traces_json(const struct ms_search *search)
     for (size_t i = 0; i < search->trace_count; i++) {
         const struct ms_search_trace *trace = &search->traces[i];
 
-        json_array_append_new(traces, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "file", trace->path,
-                                                "events", (json_int_t)trace->course.count, "live_peak_bytes",
-                                                (json_int_t)trace->course.live_peak, "steps",
-                                                (json_int_t)trace->steps.count, "step_events",
-                                                (json_int_t)trace->steps.length, "warm_up_events",
-                                                (json_int_t)trace->steps.first));
+        json_array_append_new(
+            traces, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s*}", "file", trace->path, "events",
+                              (json_int_t)trace->course.count, "live_peak_bytes",
+                              (json_int_t)trace->course.live_peak, "steps", (json_int_t)trace->steps.count,
+                              "step_events", (json_int_t)trace->steps.length, "warm_up_events",
+                              (json_int_t)trace->steps.first, "asked_by", ms_course_foreign(&trace->course)));
     }
     return traces;
 }
