@@ -196,11 +196,15 @@ def look_at_pytorch():
     plain, best = rows[0], next(row for row in rows if row["chosen"])
     fact("expandable_segments:True" in best["settings"] and best["reserved_bytes"] < plain["reserved_bytes"] // 2 and "excludes" in best,
          f"PyTorch's own settings: {best['settings']} reserves {best['reserved_bytes'] // MIB} MiB for {plain['reserved_bytes'] // MIB}, and what it does not go with is told")
+    driver = next(row for row in rows if row["settings"] == "backend:cudaMallocAsync")
+    fact(driver["vendor_calls"] == len(lines) and 4 * 84 * MIB <= driver["reserved_bytes"] <= plain["reserved_bytes"] and driver["waits"] == 0, f"its other backend asks the driver for each tensor: {driver}")
+    tight = {row["settings"]: row["reserved_bytes"] for row in told.tune("--device", "3000M", path)["pytorch"]}
+    fact(tight["per_process_memory_fraction:1.0,garbage_collection_threshold:0.8"] <= (2400 + 84) * MIB < tight[""], f"on a device that becomes full, a threshold of collection gives back: {tight}")
     done = run("tune", path)
     fact(f"PYTORCH_ALLOC_CONF={best['settings']}\n" in done.stdout and "vLLM" in done.stdout, "and the line to paste is there")
     table = done.stdout[done.stdout.index("PyTorch's own settings"):done.stdout.index("Best   of", done.stdout.index("PyTorch's own settings"))]
     figures = re.findall(r"\S+ [MG]iB .* (?:ms|us|s)$", table, re.M)
-    fact(len(figures) >= 2 and len(set(figures)) == len(figures) and max(map(len, table.splitlines()[1:])) <= 80, "no two rows have the same figures, and the table has 80 columns")
+    fact("backend:cudaMallocAsync" in table and len(figures) >= 3 and len(set(figures)) == len(figures) and max(map(len, table.splitlines()[1:])) <= 80, "no two rows have the same figures, and the table has 80 columns")
     with open(path, encoding="ascii") as file:
         text = file.read().replace(str(2976 * MIB), str(1024 * MIB))
     with open(path, "w", encoding="ascii") as file:

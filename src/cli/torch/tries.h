@@ -11,8 +11,10 @@ struct ms_torch_try {
     const char *reason;            /* for people; NULL as it comes */
     const char *excludes;          /* what it does not go with; NULL */
     struct ms_torch_result result; /* on a device with room to spare */
-    uint64_t least;   /* the least device for the tensors, in whole granules; 0: not looked for */
-    uint64_t lost_ns; /* in the driver's calls; memshim tune's alone */
+    uint64_t least; /* the least device for the tensors, in whole granules; 0: not looked for */
+    /* memshim tune's alone: */
+    uint64_t lost_ns; /* in the driver's calls */
+    bool is_shown;    /* on its screen */
 };
 
 enum { MS_TORCH_TRIES_MOST = 24 };

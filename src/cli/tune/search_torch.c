@@ -1,12 +1,14 @@
 /* search_torch.c - settings of PyTorch's own allocator; see search.h.
  *
- * Floor 5. They are tried by the model of it, on a device with room to spare. */
+ * Floor 5. They are tried by the model of it, on a device with room to spare; of its other backend, which
+ * asks the driver for each tensor, these calls are replayed. */
 #include "cli/tune/search.h"
 
 #include <string.h>
 
 #include "base/compiler.h"
 #include "cli/cli.h"
+#include "record/live/ledger.h"
 
 /* So many rows have a least device, and are shown: PyTorch as it comes, and those that reserve least. */
 enum { LEASTS = 4 };
@@ -63,10 +65,52 @@ static int find_leasts(struct ms_torch_measured *torch, const struct ms_course *
 
         if (next == SIZE_MAX)
             return 0;
-        done[next] = true;
+        done[next] = torch->tries[next].is_shown = true;
         if (torch->tries[next].result.completed && ms_torch_try_least(course, &torch->tries[next]) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* The driver's own pool is the simulated one's, with room for tensors beside the blocks that hold none. */
+static int try_async(const struct ms_search *search, struct ms_torch_measured *torch,
+                     struct ms_course *tensors)
+{
+    struct ms_torch_try *tried = &torch->tries[torch->count];
+    struct ms_replay replay = {.fd = -1};
+    struct ms_replay_result result;
+    struct ms_replay_order order = {.replay = &replay,
+                                    .settings = "MEMSHIM_MODE=off",
+                                    .device_bytes = search->replay_device - torch->beside,
+                                    .last = tensors->count,
+                                    .warm = SIZE_MAX};
+    int status;
+
+    if (ms_course_foreign(tensors) || search->replay_device <= torch->beside)
+        return 0;
+    for (size_t i = 0; i < tensors->count; i++)
+        tensors->events[i].kind = MS_KIND_ASYNC;
+    status = ms_replay_open(tensors, &replay);
+    if (status == 0)
+        status = ms_replay_all(&order, &result, 1, NULL, NULL);
+    ms_replay_close(&replay);
+    if (status < 0)
+        return -1;
+    *tried = (struct ms_torch_try){
+        .settings = "backend:cudaMallocAsync",
+        .reason = "each tensor is asked of the driver, whose pool has them in the order of streams",
+        .excludes =
+            "it does not go with other settings, MemPool, snapshots of memory, and tensors that another "
+            "process opens by CUDA IPC",
+        .lost_ns = result.sums.ns,
+        .is_shown = true};
+    tried->result = (struct ms_torch_result){.completed = result.completed,
+                                             .peak_reserved = result.peak,
+                                             .segments = result.sums.calls - result.sums.waits,
+                                             .segments_freed = result.sums.waits};
+    torch->count++;
+    if (!torch->is_off)
+        torch->best = ms_torch_try_best(torch->tries, torch->count);
     return 0;
 }
 
@@ -97,8 +141,10 @@ int ms_search_torch(struct ms_search *search)
         torch->tries[i].lost_ns = lost_of(&torch->tries[i].result);
     if (result == 0 && torch->count)
         result = find_leasts(torch, &course);
-    ms_course_close(&course);
     if (result < 0)
         ms_cli_error("%s", error);
+    else if (torch->count)
+        result = try_async(search, torch, &course);
+    ms_course_close(&course);
     return result;
 }

@@ -142,22 +142,25 @@ static void print_recorded(FILE *out, const struct ms_tune_program *program)
 
 /* --- PyTorch's own settings --- */
 
+static uint64_t torch_calls(const struct ms_torch_result *result)
+{
+    return result->segments + result->segments_freed + result->mapped + result->unmapped;
+}
+
 static void print_torch_row(FILE *out, const struct ms_torch_measured *torch, size_t row)
 {
     const struct ms_torch_try *tried = &torch->tries[row];
-    uint64_t calls =
-        tried->result.segments + tried->result.segments_freed + tried->result.mapped + tried->result.unmapped;
 
     put_name(out, *tried->settings ? tried->settings : "as it comes", row == torch->best);
     if (tried->result.completed)
         put_figures(out, tried->result.peak_reserved + torch->beside,
-                    tried->least ? tried->least + torch->beside : 0, calls, tried->result.segments_freed,
-                    tried->lost_ns);
+                    tried->least ? tried->least + torch->beside : 0, torch_calls(&tried->result),
+                    tried->result.segments_freed, tried->lost_ns);
     else
         fprintf(out, "  does not fit\n");
 }
 
-/* Rows with a least device: PyTorch as it comes, and those that reserve least. */
+/* PyTorch as it comes, and those that reserve least. */
 static void print_torch(FILE *out, const struct ms_torch_measured *torch)
 {
     const struct ms_torch_try *best = &torch->tries[torch->best], *plain = &torch->tries[0];
@@ -169,7 +172,7 @@ static void print_torch(FILE *out, const struct ms_torch_measured *torch)
             size_text(torch->beside).text);
     print_columns(out);
     for (size_t i = 1; i < torch->count; i++)
-        if (torch->tries[i].least)
+        if (torch->tries[i].is_shown)
             print_torch_row(out, torch, i);
     print_torch_row(out, torch, 0);
     if (torch->is_off) {
@@ -289,8 +292,10 @@ static json_t *torch_json(const struct ms_torch_measured *torch)
                                 tried->result.completed, "chosen", i == torch->best);
 
         if (tried->result.completed)
-            json_object_update_new(row, json_pack("{s:I, s:I}", "reserved_bytes",
+            json_object_update_new(row, json_pack("{s:I, s:I, s:I, s:I}", "reserved_bytes",
                                                   (json_int_t)(tried->result.peak_reserved + torch->beside),
+                                                  "vendor_calls", (json_int_t)torch_calls(&tried->result),
+                                                  "waits", (json_int_t)tried->result.segments_freed,
                                                   "lost_ns", (json_int_t)tried->lost_ns));
         if (tried->least)
             json_object_set_new(row, "least_device_bytes",
