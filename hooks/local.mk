@@ -1,7 +1,7 @@
 # hooks: floor 3, what is intercepted; and libmemshim.so, which floors 0 to 4 make up
 ROWS = hooks/table/families.def hooks/table/classes.def hooks/table/rows.def hooks/table/twins.h hooks/table/cuda_driver.def \
 	hooks/table/cuda_status.def hooks/table/cuda_runtime.def hooks/table/nccl.def hooks/table/cupti.def \
-	hooks/table/hip.def hooks/table/acl.def hooks/table/roctx.def hooks/table/pytorch.def hooks/table/cuda_uses.def
+	hooks/table/hip.def hooks/table/acl.def hooks/table/roctx.def hooks/table/nvml.def hooks/table/pytorch.def hooks/table/cuda_uses.def
 HOOKS_SOURCES = hooks/hook.h $(ROWS) hooks/table/wrap.h hooks/table/cuda_driver.c hooks/table/cuda_status.c \
 	hooks/follow/no_memory.h hooks/follow/no_memory.c hooks/table/cuda_runtime.c hooks/table/nccl.c \
 	hooks/table/cupti.c hooks/table/hip.c hooks/table/acl.c hooks/table/rows.c hooks/lookup/resolve.h \
@@ -21,7 +21,7 @@ HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvt
 	hooks/table/roctx.c hooks/table/pytorch.c hooks/observe/inner.h hooks/observe/inner.c hooks/table/cuda_uses.c hooks/follow/uses.h hooks/follow/uses.c \
 	hooks/follow/graph_execs.h hooks/follow/graph_execs.c hooks/follow/layouts.c
 HOOKS_SOURCES += hooks/serve/serve_handles.h hooks/serve/serve_handles.c hooks/serve/serve_wait.c \
-	hooks/serve/limit.h hooks/serve/limit.c
+	hooks/serve/limit.h hooks/serve/limit.c hooks/serve/totals.c hooks/table/nvml.c
 HOOKS_SOURCES += hooks/table/name.h hooks/serve/runtime.h hooks/serve/runtime.c \
 	hooks/lookup/listeners.h hooks/lookup/listeners.c hooks/lookup/unknown.h hooks/lookup/unknown.c
 HOOKS_SOURCES += hooks/follow/ipc.h hooks/follow/ipc_export.c hooks/follow/ipc_import.c \

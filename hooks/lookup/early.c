@@ -43,11 +43,11 @@ static void build_names(void)
 }
 
 /* The two letters that names of some interface begin with (cu and cuda, hip, nccl, and pncclX beside it,
- * roctx, acl, and C++'s names): what others ask for, and that is nearly all, is told by them. */
+ * roctx, acl, nvml, and C++'s names): what others ask for, and that is nearly all, is told by them. */
 static bool is_worth_a_search(const char *name)
 {
     static const char begins[][2] = {{'c', 'u'}, {'h', 'i'}, {'n', 'c'}, {'p', 'n'},
-                                     {'r', 'o'}, {'a', 'c'}, {'_', 'Z'}};
+                                     {'r', 'o'}, {'a', 'c'}, {'n', 'v'}, {'_', 'Z'}};
 
     for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
         if (name[0] == begins[i][0] && name[1] == begins[i][1])

@@ -31,6 +31,11 @@ bool ms_answer_MEMPOOL_GET(const struct ms_target *target, const struct ms_args 
 /** aclrtGetMemInfo: flags = kind of memory, out = free, pitch = total. */
 bool ms_answer_MEMINFO_OF(const struct ms_target *target, const struct ms_args *args, int *status_p);
 
+/** totals.c: nvmlDeviceGetMemoryInfo: given = the library's device, out = structure, flags = its version. */
+bool ms_answer_CARD_MEMORY(const struct ms_target *target, const struct ms_args *args, int *status_p);
+/** totals.c: out = the structure, and its total lies at flags; device = index. */
+bool ms_answer_TOTAL(const struct ms_target *target, const struct ms_args *args, int *status_p);
+
 /** An address that the vendor knows nothing of, and at which nobody can map memory: its answer is that for an
  * unknown pointer. */
 #define MS_NOWHERE 0x1000u

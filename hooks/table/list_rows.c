@@ -49,6 +49,9 @@ static const struct row rows[] = {
 #define FAMILY "roctx"
 #include "hooks/table/roctx.def"
 #undef FAMILY
+#define FAMILY "nvml"
+#include "hooks/table/nvml.def"
+#undef FAMILY
 #define FAMILY "pytorch"
 #include "hooks/table/pytorch.def"
 #undef FAMILY

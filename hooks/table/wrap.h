@@ -27,6 +27,7 @@
 #include "vendor/abi/cuda_runtime.h"
 #include "vendor/abi/acl.h"
 #include "vendor/abi/nccl.h"
+#include "vendor/abi/nvml.h"
 #include "vendor/abi/cupti.h"
 #include "vendor/abi/pytorch.h"
 #include "vendor/abi/roctx.h"
@@ -77,6 +78,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ABSENT_aclError         ACL_ERROR_RT_NO_DEVICE
 #define MS_ABSENT_ncclResult_t     ncclUnhandledCudaError
 #define MS_ABSENT_CUptiResult      CUPTI_ERROR_NOT_INITIALIZED
+#define MS_ABSENT_nvmlReturn_t     NVML_ERROR_LIBRARY_NOT_FOUND
 #define MS_ABSENT_roctx_range_id_t 0
 #define MS_ABSENT_int              -1
 #define MS_ABSENT_void             (void)0

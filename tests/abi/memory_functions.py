@@ -20,6 +20,7 @@ if vendor.has_nccl():
 # What later versions of NCCL have, by our own declarations.
 with open(os.path.join(os.environ["top_srcdir"], "src/vendor/abi/nccl_later.h"), encoding="utf-8") as header:
     LATER = {prefix + name for name in re.findall(r"NCCL_BOTH\((\w+),", header.read()) for prefix in ("nccl", "pnccl")}
+LATER.add("cudaGetDeviceProperties_v2") # of CUDA 12 alone
 # Enough of each class must be found, or the parser has gone blind and the check means nothing.
 KNOWN = {"driver": 195, "runtime": 121, "nccl": 32}
 SAMPLES = {

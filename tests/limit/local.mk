@@ -8,5 +8,5 @@ check_PROGRAMS += tests/limit/race
 tests_limit_race_LDADD = libcudart.so.13 libcuda.so.1 -ldl -lpthread
 dist_check_SCRIPTS += tests/limit/race.py
 check_PROGRAMS += tests/limit/sizes
-tests_limit_sizes_LDADD = libcudart.so.13 libcuda.so.1
+tests_limit_sizes_LDADD = libcudart.so.13 libcuda.so.1 -ldl
 dist_check_SCRIPTS += tests/limit/sizes.py

@@ -2,6 +2,7 @@
  * sizes.c - programs that size themselves by what a device has, or take it in their own way: for sizes.py,
  * which sets MEMSHIM_LIMIT on a larger device. Each prints "what value" lines of its own.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime.h"
 #include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/nvml.h"
 
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
@@ -133,6 +135,45 @@ static void nine_tenths(void)
     say("left_at_last_mib", (long long)(left / MIB));
 }
 
+static void say_card(void *library, const char *when)
+{
+    __typeof__(&nvmlDeviceGetHandleByIndex_v2) find =
+        (__typeof__(find))(uintptr_t)dlsym(library, "nvmlDeviceGetHandleByIndex_v2");
+    __typeof__(&nvmlDeviceGetMemoryInfo) ask =
+        (__typeof__(ask))(uintptr_t)dlsym(library, "nvmlDeviceGetMemoryInfo");
+    __typeof__(&nvmlDeviceGetMemoryInfo_v2) ask_more =
+        (__typeof__(ask_more))(uintptr_t)dlsym(library, "nvmlDeviceGetMemoryInfo_v2");
+    nvmlMemory_v2_t two = {.version = nvmlMemory_v2};
+    nvmlMemory_t one = {0};
+    nvmlDevice_t device;
+
+    if (find(0, &device) || ask(device, &one) || ask_more(device, &two))
+        return;
+    printf("%s_total_mib %llu\n%s_free_mib %llu\n%s_used_mib %llu\n%s_sum_mib %llu\n", when, one.total / MIB,
+           when, two.free / MIB, when, one.used / MIB, when, (two.used + two.free + two.reserved) / MIB);
+}
+
+/* What the card says of itself before there is a context, and with memory taken; and the totals of
+ * properties. */
+static void cards(void)
+{
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW), *block = NULL;
+    __typeof__(&nvmlInit_v2) begin =
+        library ? (__typeof__(begin))(uintptr_t)dlsym(library, "nvmlInit_v2") : NULL;
+    static struct cudaDeviceProp properties;
+    size_t total = 0;
+
+    if (!begin || begin())
+        return;
+    say_card(library, "first");
+    say("block", cudaMalloc(&block, 100 * MIB));
+    say_card(library, "then");
+    cudaGetDeviceProperties(&properties, 0);
+    cuDeviceTotalMem_v2(&total, 0);
+    say("properties_mib", (long long)(properties.totalGlobalMem / MIB));
+    say("device_mib", (long long)(total / MIB));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -142,7 +183,8 @@ int main(int argc, char **argv)
                     {"expandable", expandable},
                     {"sleeper", sleeper},
                     {"preallocates", preallocates},
-                    {"nine_tenths", nine_tenths}};
+                    {"nine_tenths", nine_tenths},
+                    {"cards", cards}};
 
     for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         if (argc == 2 && !strcmp(argv[1], programs[i].name)) {

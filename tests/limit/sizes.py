@@ -23,6 +23,16 @@ FACTS = {
     "preallocates": ({"total_mib": 8192, "block": 0}, {"info": 0, "total_mib": 1024, "left_mib": 1024, "block": 0}),
     "nine_tenths": ({"total_mib": 8192}, {"total_mib": 1024, "left_mib": 1024, "block": 0, "beyond_mib": 0, "left_at_last_mib": 0}),
 }
+# NVML, and the totals of properties: by MEMSHIM_MEMINFO and the limit.
+CARD = ("first_total_mib", "first_free_mib", "then_total_mib", "then_free_mib", "then_used_mib", "then_sum_mib", "properties_mib", "device_mib")
+CARDS = {
+    ("adjusted", "1G"): (1024, 1024, 1024, 924, 100, 1024, 8192, 8192),
+    ("properties", "1G"): (1024, 1024, 1024, 924, 100, 1024, 1024, 1024),
+    ("properties", "25%"): (2048, 2048, 2048, 1948, 100, 2048, 2048, 2048),
+    ("real", "1G"): None,
+    ("adjusted", "none"): None,
+    ("properties", "none"): None,
+}
 # A context of 100 MiB.
 BESIDE = {
     "expandable": {"mapped_mib": 920, "refused": OUT, "again": 5},
@@ -44,7 +54,7 @@ def under(program, **more):
     return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
 
 
-plan(3 * len(FACTS) + len(BESIDE) + 2)
+plan(3 * len(FACTS) + len(BESIDE) + len(CARDS) + 3)
 for name, (natively, limited) in FACTS.items():
     said = run(name, native_environment())
     fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
@@ -54,6 +64,12 @@ for name, (natively, limited) in FACTS.items():
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
     fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])
+native = run("cards", native_environment())
+fact(native.get("properties_mib") == native["device_mib"] == 8192 and native["then_used_mib"] >= 100, "natively a card has its memory", ["%s" % native])
+for (info, limit), figures in CARDS.items():
+    said = under("cards", MEMSHIM_LIMIT=limit, MEMSHIM_MEMINFO=info)
+    fact(said == native if figures is None else tuple(said.get(name) for name in CARD) == figures,
+         "MEMSHIM_MEMINFO=%s, MEMSHIM_LIMIT=%s: what the card says" % (info, limit), ["%s" % said, "%s" % native])
 said = under("nine_tenths", MEMSHIM_LIMIT="1G", MEMSHIM_MEMINFO="real")
 fact(said.get("total_mib") == 8192 and said["block"] == OUT, "MEMSHIM_MEMINFO=real says what the vendor says", ["%s" % said])
 said = under("nine_tenths", MEMSHIM_LIMIT="25%", MEMSIM_OTHERS="7G")
