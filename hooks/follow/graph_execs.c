@@ -24,7 +24,15 @@ struct part {
     bool is_free; /* of what its launch leaves */
 };
 
+/* The largest allocation of an executable graph, by its handle. */
+struct largest {
+    struct ms_keyed by;
+    uint64_t bytes;
+    int device;
+};
+
 static struct ms_lock lock = MS_LOCK_INIT(MS_RANK_OBJECT);
+static struct ms_keyed_table all_largest = MS_KEYED_TABLE(struct largest, 64, 256);
 static struct ms_keyed_table owings = MS_KEYED_TABLE(struct part, 64, 256),
                              all_given = MS_KEYED_TABLE(struct part, 64, 256);
 
@@ -114,6 +122,36 @@ static void graph_owed_add(uint64_t exec, uint64_t address, bool is_free)
     ms_unlock(&lock);
 }
 
+static void note_largest(uint64_t exec, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    bool is_device = params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    struct largest *largest;
+
+    ms_lock(&lock);
+    largest = *ms_keyed_find(&all_largest, exec);
+    if (!largest && is_device && all_largest.count < ALL && (largest = ms_keyed_add(&all_largest, exec)))
+        *largest = (struct largest){.by = largest->by};
+    if (largest && is_device && params->bytesize > largest->bytes) {
+        largest->bytes = params->bytesize;
+        largest->device = ms_device_number(MS_MAKER_CUDA, params->poolProps.location.id);
+    }
+    ms_unlock(&lock);
+}
+
+uint64_t ms_graph_largest(uint64_t exec, int *device_p)
+{
+    const struct largest *largest;
+    uint64_t bytes = 0;
+
+    ms_lock(&lock);
+    if ((largest = *ms_keyed_find(&all_largest, exec)) != NULL) {
+        bytes = largest->bytes;
+        *device_p = largest->device;
+    }
+    ms_unlock(&lock);
+    return bytes;
+}
+
 static void graph_owed_note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphNodeType type, void *arg)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS params = {.dptr = 0};
@@ -121,10 +159,11 @@ static void graph_owed_note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphN
     const uint64_t *exec = arg;
 
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && gpu->graph_alloc_params &&
-        gpu->graph_alloc_params(node, &params) == CUDA_SUCCESS && params.dptr)
+        gpu->graph_alloc_params(node, &params) == CUDA_SUCCESS && params.dptr) {
         graph_owed_add(*exec, params.dptr, false);
-    else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE && gpu->graph_free_params &&
-             gpu->graph_free_params(node, &address) == CUDA_SUCCESS && address)
+        note_largest(*exec, &params);
+    } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE && gpu->graph_free_params &&
+               gpu->graph_free_params(node, &address) == CUDA_SUCCESS && address)
         graph_owed_add(*exec, address, true);
 }
 
@@ -137,6 +176,7 @@ void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph)
 void ms_graph_owed_ended(uint64_t exec)
 {
     forget(&owings, exec);
+    forget(&all_largest, exec);
 }
 
 /* Frees come first, since a launch may allocate again what another graph's memory was. */
@@ -265,6 +305,7 @@ static void graph_execs_reset(void)
 {
     ms_lock_reset(&lock);
     ms_keyed_reset(&owings);
+    ms_keyed_reset(&all_largest);
     ms_keyed_reset(&all_given);
 }
 MS_AT_FORK(MS_FORK_SERVICE, graph_execs_reset);

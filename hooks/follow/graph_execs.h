@@ -26,6 +26,9 @@ enum { MS_OWED_AT_ONCE = 64 };
 void ms_graph_owed_made(const struct ms_gpu *gpu, uint64_t exec, uint64_t graph);
 /** It is no more. */
 void ms_graph_owed_ended(uint64_t exec);
+/** The largest piece of memory that one of its nodes allocates, and the device that it is of: so much a
+ * launch needs, whatever its nodes share. 0 if none does, or nobody saw. */
+uint64_t ms_graph_largest(uint64_t exec, int *device_p);
 /** Fills in up to MS_OWED_AT_ONCE of the things that a launch does, from number `from` on, frees first.
  * Returns how many; fewer than that are the last. */
 unsigned ms_graph_owed(uint64_t exec, unsigned from, struct ms_owed *owed);

@@ -13,7 +13,10 @@
 #include "base/lock.h"
 #include "vendor/context_scope.h"
 #include "hooks/follow/graph_execs.h"
+#include "hooks/follow/no_memory.h"
 #include "hooks/init.h"
+#include "hooks/serve/limit.h"
+#include "hooks/serve/serve.h"
 
 #define MOST          65536
 #define PIECES        64
@@ -471,6 +474,51 @@ void ms_graph_memory_launched(uint64_t exec)
         launched(exec);
         ms_hook_scope_leave(&scope);
     }
+}
+
+/* Of one graph's nodes some may share memory; so much none of them can share with another. */
+static void find_need(const struct ms_gpu *gpu, uint64_t exec, struct ms_graph_launch *launch)
+{
+    uint64_t reserved = 0, largest = ms_graph_largest(exec, &launch->device), idle;
+
+    if (!largest || launch->device < 0 || !gpu->device_graph_memory ||
+        !graph_memory_query(gpu, launch->device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved))
+        return;
+    ms_lock(&lock);
+    idle = reserved > live_bytes[launch->device] ? reserved - live_bytes[launch->device] : 0;
+    ms_unlock(&lock);
+    launch->bytes = largest > idle ? largest - idle : 0;
+    ms_limit_learn(gpu, launch->device);
+}
+
+bool ms_graph_memory_launch_begins(unsigned row, const struct ms_gpu *gpu, uint64_t exec, const void *frame,
+                                   const void *caller, struct ms_graph_launch *launch_p)
+{
+    struct ms_args args = {.asked = MS_ASKED_GRAPH};
+    struct ms_hook_scope scope;
+    struct ms_room room = {0};
+
+    *launch_p = (struct ms_graph_launch){.device = MS_DEVICE_NONE};
+    if (!gpu || !graph_memory_enter(0, &scope))
+        return true;
+    find_need(gpu, exec, launch_p);
+    ms_hook_scope_leave(&scope);
+    args.bytes = launch_p->bytes;
+    while (launch_p->bytes && !ms_quota_reserve(launch_p->device, launch_p->bytes)) {
+        if (ms_serve_make_room(row, gpu, &args, &room))
+            continue;
+        ms_no_memory(row, gpu, &args, frame, caller);
+        return false;
+    }
+    return true;
+}
+
+void ms_graph_memory_launch_ends(int status, const struct ms_graph_launch *launch)
+{
+    if (!launch->bytes)
+        return;
+    ms_graph_memory_moment(status);
+    ms_quota_give_back(launch->device, launch->bytes);
 }
 
 static void graph_memory_reset(void)

@@ -46,4 +46,17 @@ void ms_graph_memory_ended(int status, uint64_t exec);
 /** It was launched. */
 void ms_graph_memory_launched(uint64_t exec);
 
+/** Memory that a launch was found to need, and that is reserved until the driver has taken it. */
+struct ms_graph_launch {
+    uint64_t bytes;
+    int device;
+};
+/** Under a limit, before a call of `row` launches it: reserves as much as its largest allocation takes beyond
+ * what the device keeps for graphs. False: there is no room, which is remembered, and the driver is not to be
+ * asked. Outside a hook scope; may wait. */
+bool ms_graph_memory_launch_begins(unsigned row, const struct ms_gpu *gpu, uint64_t exec, const void *frame,
+                                   const void *caller, struct ms_graph_launch *launch_p);
+/** Behind the launch, whatever the driver answered: what it took is counted as it says. */
+void ms_graph_memory_launch_ends(int status, const struct ms_graph_launch *launch);
+
 #endif

@@ -73,7 +73,8 @@ static uint64_t host_total(void)
 /* Memory that is reserved before it is asked for. */
 static bool is_reserved_for(enum ms_asked_group group)
 {
-    return group == MS_ASKED_OF_POOL || group == MS_ASKED_OF_DEVICE || group == MS_ASKED_OF_MANAGED;
+    return group == MS_ASKED_OF_POOL || group == MS_ASKED_OF_DEVICE || group == MS_ASKED_OF_MANAGED ||
+           group == MS_ASKED_OF_GRAPH;
 }
 
 static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct ms_oom_asked *asked,

@@ -22,6 +22,7 @@
 #include "hooks/follow/uses.h"
 #include "hooks/follow/watch.h"
 #include "pool/stream/stream.h"
+#include "quota/quota.h"
 #include "vendor/abi/cuda_driver.h"
 #include "vendor/abi/cuda_graph.h"
 #include "vendor/abi/cuda_runtime.h"
@@ -321,7 +322,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                   \
     }                                                                                                        \
     MS_USING(used, result, fn, declared, types, passed, __VA_ARGS__)                                         \
-    static MS_INLINE result body_##fn declared                                                               \
+    static MS_INLINE result launched_##fn declared                                                           \
     {                                                                                                        \
         result ms_status_ =                                                                                  \
             MS_UNLIKELY(ms_uses_wanted()) ? used_##fn forwarded : ((result(*) types)ms_target_->real)passed; \
@@ -330,6 +331,19 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_use ms_use_ = {__VA_ARGS__};                                                         \
         if (ms_use_.launches_graph)                                                                          \
             ms_graph_memory_launched(ms_use_.exec);                                                          \
+        return ms_status_;                                                                                   \
+    }                                                                                                        \
+    static MS_INLINE result body_##fn declared                                                               \
+    {                                                                                                        \
+        const struct ms_use ms_use_ = {__VA_ARGS__};                                                         \
+        struct ms_graph_launch ms_launch_;                                                                   \
+        if (MS_LIKELY(!ms_use_.launches_graph || !ms_quota_is_bounded()))                                    \
+            return launched_##fn forwarded;                                                                  \
+        if (!ms_graph_memory_launch_begins(MS_ROW_##fn, ms_target_->gpu, ms_use_.exec, ms_frame_,            \
+                                           ms_caller_, &ms_launch_))                                         \
+            return (result)ms_families[MS_FAMILY].no_memory[0];                                              \
+        result ms_status_ = launched_##fn forwarded;                                                         \
+        ms_graph_memory_launch_ends((int)ms_status_, &ms_launch_);                                           \
         return ms_status_;                                                                                   \
     }
 

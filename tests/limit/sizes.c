@@ -10,6 +10,8 @@
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime.h"
 #include "vendor/abi/cuda_runtime_fn.h"
+#include "vendor/abi/cuda_graph.h"
+#include "vendor/abi/cuda_graph_fn.h"
 #include "vendor/abi/nvml.h"
 
 #define MIB ((size_t)1 << 20)
@@ -135,6 +137,37 @@ static void nine_tenths(void)
     say("left_at_last_mib", (long long)(left / MIB));
 }
 
+/* A graph that allocates, and frees itself what it has allocated: the device keeps the memory for the next
+ * launch. */
+static void graphs(void)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS what = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+                                       .bytesize = 512 * MIB};
+    size_t left = 0, total = 0;
+    CUgraphNode node, end;
+    CUgraphExec exec;
+    CUgraph graph;
+    void *block;
+
+    say("block", cudaMalloc(&block, 600 * MIB));
+    cuGraphCreate(&graph, 0);
+    say("node", cuGraphAddMemAllocNode(&node, graph, NULL, 0, &what));
+    cuGraphAddMemFreeNode(&end, graph, &node, 1, what.dptr);
+    say("make", cuGraphInstantiateWithFlags(&exec, graph, 0));
+    say("refused", cuGraphLaunch(exec, NULL));
+    say("free", cudaFree(block));
+    say("launch", cuGraphLaunch(exec, NULL));
+    cudaMemGetInfo(&left, &total);
+    say("left_mib", (long long)(left / MIB));
+    say("beside", cudaMalloc(&block, 600 * MIB));
+    say("again", cuGraphLaunch(exec, NULL));
+    say("wait", cudaDeviceSynchronize());
+    say("destroy", cuGraphExecDestroy(exec) + cuGraphDestroy(graph));
+    say("trim", cuDeviceGraphMemTrim(0));
+    say("block_again", cudaMalloc(&block, 600 * MIB));
+}
+
 static void say_card(void *library, const char *when)
 {
     __typeof__(&nvmlDeviceGetHandleByIndex_v2) find =
@@ -184,6 +217,7 @@ int main(int argc, char **argv)
                     {"sleeper", sleeper},
                     {"preallocates", preallocates},
                     {"nine_tenths", nine_tenths},
+                    {"graphs", graphs},
                     {"cards", cards}};
 
     for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {

@@ -23,6 +23,9 @@ FACTS = {
     "preallocates": ({"total_mib": 8192, "block": 0}, {"info": 0, "total_mib": 1024, "left_mib": 1024, "block": 0}),
     "nine_tenths": ({"total_mib": 8192}, {"total_mib": 1024, "left_mib": 1024, "block": 0, "beyond_mib": 0, "left_at_last_mib": 0}),
 }
+FACTS["graphs"] = ({"refused": 0, "beside": 0},
+                   {"block": 0, "node": 0, "make": 0, "refused": OUT, "free": 0, "launch": 0, "left_mib": 512, "beside": OUT, "again": 0, "wait": 0,
+                    "destroy": 0, "trim": 0, "block_again": 0})
 # NVML, and the totals of properties: by MEMSHIM_MEMINFO and the limit. The simulator's NVML looks at every process of the machine, so the device is one that
 # whatever else runs here does not fill.
 CARD = ("first_total_mib", "first_free_mib", "then_total_mib", "then_free_mib", "then_used_mib", "then_sum_mib", "properties_mib", "device_mib")
