@@ -5,6 +5,7 @@ SCHEDULES are looked for by who goes on when; CRASHES by what a process leaves t
 """
 ACCOUNTS, BLOCKS, EVENTS, LANES, TOTALS = "src/record/live/accounts.c", "src/record/live/blocks.c", "src/record/live/events.c", "src/record/live/shards.c", "src/record/live/totals.h"
 INNER = "src/record/live/inner.c"
+TRACED = "src/record/file/trace_events.c"
 STORE, TREE = "src/base/store/store.c", "src/unwind/tree.c"
 SCHEDULES = (
     ("block-found-unlocked", BLOCKS, "    ms_lock(&stripe->lock);\n    uint32_t place = stripe->index ? probe(stripe, h, space, key) : 0;\n"
@@ -35,6 +36,12 @@ SCHEDULES = (
      "    } while (0);\n    atomic_store(&ms_table_states[table].rows, first + count);\n", "lanes file-grows"),
     ("index-relaxed", TREE, "    atomic_store_explicit(&index->ids[slot], id, memory_order_release);", "    atomic_store_explicit(&index->ids[slot], id, memory_order_relaxed);", "stacks"),
     ("index-grown-relaxed", TREE, "    atomic_store_explicit(&current_index, larger, memory_order_release);", "    atomic_store_explicit(&current_index, larger, memory_order_relaxed);", "stacks-grow"),
+    ("traced-place-unlocked", TRACED, "    if (MS_UNLIKELY(!ms_lock_if_free(&lines))) {\n        put_alloc_waiting(number, now_ns);\n        return;\n    }\n"
+     "    MS_KEEP(shape);\n    unsigned char *record = easy_place(), *at;\n",
+     "    unsigned char *record = easy_place(), *at;\n    if (MS_UNLIKELY(!ms_lock_if_free(&lines))) {\n        put_alloc_waiting(number, now_ns);\n        return;\n    }\n"
+     "    MS_KEEP(shape);\n", "traced-by-two"),
+    ("traced-free-unlocked", TRACED, "        put_free_waiting(number, thread, now_ns);\n        return;\n    }\n    unsigned char *record = easy_place();\n",
+     "        put_free_somehow(number, thread, now_ns);\n        return;\n    }\n    unsigned char *record = easy_place();\n", "traced-by-two"),
     ("piece-granule-forgotten", INNER, "first = (begin + GRANULE - 1) >> GRANULE_BITS, past = end >> GRANULE_BITS;", "first = begin >> GRANULE_BITS, past = first + 1;", "arenas"),
     ("piece-granule-plain", INNER, "        atomic_fetch_or_explicit(word, bit, memory_order_relaxed);",
      "        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) | bit, memory_order_relaxed);", "arenas"),
@@ -51,6 +58,8 @@ SCHEDULES = (
      "    atomic_store_explicit(&ms_table_states[table].rows, rows, memory_order_relaxed);", "objects reported stacks events"),
 )
 CRASHES = (
+    ("traced-written-first", "src/record/file/trace_file.c", "    int error = ms_trace_file_ring(fd, from, end);\n",
+     "    atomic_store_explicit(&process->trace_written, end, memory_order_release);\n    int error = ms_trace_file_ring(fd, from, end);\n", "run-traced"),
     ("live-first", TOTALS, "    uint32_t state = fill_row(block_row, number, shard, arrival);\n", "    ms_block_row_set(block_row, MS_BLOCK_ROW_LIVE);\n    uint32_t state = fill_row(block_row, number, shard, arrival);\n",
      "served-across"),
     ("live-before-site", TOTALS, "    if (MS_LIKELY(site))\n        raise_site(site, arrival);\n    raise_account(shard->row, arrival);\n"
