@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "record/file/journal.h"
 #include "record/reader/recover.h"
 #include "record/file/trace.h"
+#include "record/file/trace_told.h"
 #include "trace/reader.h"
 #include "tests/tap.h"
 
@@ -201,6 +203,42 @@ static void test_killed(void)
     fclose(file);
 }
 
+static void end_in_handler(int signal)
+{
+    (void)signal;
+    ms_trace_finish();
+    _exit(0);
+}
+
+/* The process ends in a signal handler, above a recorder that has the lock: what it touches inside cannot be
+ * written. The end waits for that lock, but not for ever, and what was recorded before is in the file. */
+static void test_handler(void)
+{
+    const unsigned before = 500;
+    unsigned long lines = 0;
+    const char *text;
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        begin("handler");
+        for (unsigned i = 1; i <= before; i++)
+            take((uint64_t)i << 16, i, MS_KIND_DEVICE, 0, 0);
+        signal(SIGSEGV, end_in_handler);
+        alarm(60);
+        mprotect(ms_told.row_ids, (size_t)MS_TABLE_BLOCKS_ROWS * sizeof *ms_told.row_ids, PROT_NONE);
+        take(UINT64_C(1) << 40, 1, MS_KIND_DEVICE, 0, 0);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a handler above a recorder ends the process");
+    snprintf(path, sizeof path, "%s/handler", getenv("TEST_TMP"));
+    FILE *file = lines_of(path);
+    while ((text = next(file)))
+        lines += *text != '#';
+    is_u64(lines, before, "and what came before is in the trace");
+    fclose(file);
+}
+
 /* The file's name belongs to another file by now: one that is no trace, or that is no file at all. */
 static void test_not_ours(void)
 {
@@ -238,5 +276,6 @@ int main(void)
     test_threads();
     test_killed();
     test_not_ours();
+    test_handler();
     return done();
 }
