@@ -59,7 +59,8 @@ def look_at_table():
     path = kept("dataframe")
     first, again = told.tune(path), told.tune(path)
     fact(first == again, "the same trace has the same answer")
-    fact(not run("tune", path).stderr, "and no replay has anything to say")
+    held = write_trace("held.trace", [(block, 700000 + 4096 * block) for block in range(1, 25)])
+    fact(not run("tune", path).stderr and not run("tune", held).stderr, "and no replay has anything to say, also on devices that are too small for it")
     best, defaults = next(part for part in first["rows"] if part["chosen"]), first["rows"][0]
     fact(not defaults["settings"] and not defaults["chosen"] and " ".join("=".join(pair) for pair in best["settings"].items()) == first["line"],
          "the defaults are a row, and the line is the chosen one's settings")
@@ -197,12 +198,12 @@ def look_at_pytorch():
     fact("expandable_segments:True" in best["settings"] and best["reserved_bytes"] < plain["reserved_bytes"] // 2 and "excludes" in best,
          f"PyTorch's own settings: {best['settings']} reserves {best['reserved_bytes'] // MIB} MiB for {plain['reserved_bytes'] // MIB}, and what it does not go with is told")
     driver = next(row for row in rows if row["settings"] == "backend:cudaMallocAsync")
-    fact(driver["vendor_calls"] == len(lines) and 4 * 84 * MIB <= driver["reserved_bytes"] <= plain["reserved_bytes"] and driver["waits"] == 0, f"its other backend asks the driver for each tensor: {driver}")
+    fact(driver["vendor_calls"] == len(lines) and 4 * 84 * MIB <= driver["reserved_bytes"] <= plain["reserved_bytes"] and driver["waits"] == 0 and driver["is_least"] and not driver["chosen"], f"its other backend asks the driver for each tensor: {driver}")
     tight = {row["settings"]: row["reserved_bytes"] for row in told.tune("--device", "3000M", path)["pytorch"]}
     fact(tight["per_process_memory_fraction:1.0,garbage_collection_threshold:0.8"] <= (2400 + 84) * MIB < tight[""], f"on a device that becomes full, a threshold of collection gives back: {tight}")
     done = run("tune", path)
     fact(f"PYTORCH_ALLOC_CONF={best['settings']}\n" in done.stdout and "vLLM" in done.stdout, "and the line to paste is there")
-    table = done.stdout[done.stdout.index("PyTorch's own settings"):done.stdout.index("Best   of", done.stdout.index("PyTorch's own settings"))]
+    table = done.stdout[done.stdout.index("PyTorch's own settings"):done.stdout.index("Least  is what backend:cudaMallocAsync")]
     figures = re.findall(r"\S+ [MG]iB .* (?:ms|us|s)$", table, re.M)
     fact("backend:cudaMallocAsync" in table and len(figures) >= 3 and len(set(figures)) == len(figures) and max(map(len, table.splitlines()[1:])) <= 80, "no two rows have the same figures, and the table has 80 columns")
     with open(path, encoding="ascii") as file:
@@ -211,6 +212,16 @@ def look_at_pytorch():
         file.write(text)
     done = run("tune", path)
     fact("None   is advised: the run itself had 1.00 GiB" in done.stdout and "PYTORCH_ALLOC_CONF" not in done.stdout, "but not where the run itself had something else")
+
+
+def look_at_clients():
+    """What clients asked for: the line comes true, and PyTorch's settings reserve what its own allocator did with each."""
+    for path in told.recorded_in(TMP):
+        part, settings = told.try_trace(path), told.pytorch_told(path)
+        fact(told.is_right(part), f"{part['name']}: {part['line']} was told {part['told']}, seen {part['seen']}")
+        off = {words: (said, seen) for words, (said, seen, _) in settings.items() if told.pytorch_off(words, said, seen)}
+        chosen = [(said, seen) for said, seen, best in settings.values() if best]
+        fact(not settings or (len(settings) == 16 and not off and chosen[0][1] <= settings[""][1]), f"{part['name']}: PyTorch reserves what was told of {len(settings)} settings, no more with the chosen one: {off} {chosen}")
 
 
 def look_at_foreign():
@@ -239,6 +250,7 @@ if not WATCHED:
     look_at_recorded()
     look_at_pytorch()
     look_at_foreign()
+    look_at_clients()
     look_at_truth()
 print(f"1..{len(FACTS)}")
 sys.exit(0 if all(FACTS) else 1)

@@ -15,6 +15,7 @@ struct ms_torch_try {
     /* memshim tune's alone: */
     uint64_t lost_ns; /* in the driver's calls */
     bool is_shown;    /* on its screen */
+    bool is_least;    /* reserves so much at least: with work queued it is more */
 };
 
 enum { MS_TORCH_TRIES_MOST = 24 };

@@ -72,7 +72,8 @@ static int find_leasts(struct ms_torch_measured *torch, const struct ms_course *
     return 0;
 }
 
-/* The driver's own pool is the simulated one's, with room for tensors beside the blocks that hold none. */
+/* The driver's own pool is the simulated one's, with room for tensors beside the blocks that hold none. It is
+ * shown and never advised: with work queued, of which a trace says nothing, the pool takes more. */
 static int try_async(const struct ms_search *search, struct ms_torch_measured *torch,
                      struct ms_course *tensors)
 {
@@ -97,20 +98,12 @@ static int try_async(const struct ms_search *search, struct ms_torch_measured *t
     if (status < 0)
         return -1;
     *tried = (struct ms_torch_try){
-        .settings = "backend:cudaMallocAsync",
-        .reason = "each tensor is asked of the driver, whose pool has them in the order of streams",
-        .excludes =
-            "it does not go with other settings, MemPool, snapshots of memory, and tensors that another "
-            "process opens by CUDA IPC",
-        .lost_ns = result.sums.ns,
-        .is_shown = true};
+        .settings = "backend:cudaMallocAsync", .lost_ns = result.sums.ns, .is_shown = true, .is_least = true};
     tried->result = (struct ms_torch_result){.completed = result.completed,
                                              .peak_reserved = result.peak,
                                              .segments = result.sums.calls - result.sums.waits,
                                              .segments_freed = result.sums.waits};
     torch->count++;
-    if (!torch->is_off)
-        torch->best = ms_torch_try_best(torch->tries, torch->count);
     return 0;
 }
 

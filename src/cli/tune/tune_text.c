@@ -160,6 +160,16 @@ static void print_torch_row(FILE *out, const struct ms_torch_measured *torch, si
         fprintf(out, "  does not fit\n");
 }
 
+/* How many may be advised. */
+static size_t torch_tried(const struct ms_torch_measured *torch)
+{
+    size_t count = 0;
+
+    for (size_t i = 1; i < torch->count; i++)
+        count += !torch->tries[i].is_least;
+    return count;
+}
+
 /* PyTorch as it comes, and those that reserve least. */
 static void print_torch(FILE *out, const struct ms_torch_measured *torch)
 {
@@ -175,6 +185,10 @@ static void print_torch(FILE *out, const struct ms_torch_measured *torch)
         if (torch->tries[i].is_shown)
             print_torch_row(out, torch, i);
     print_torch_row(out, torch, 0);
+    for (size_t i = 0; i < torch->count; i++)
+        if (torch->tries[i].is_least)
+            fprintf(out, "Least  is what %s reserves: with work queued its pool takes more\n",
+                    torch->tries[i].settings);
     if (torch->is_off) {
         fprintf(
             out,
@@ -184,13 +198,14 @@ static void print_torch(FILE *out, const struct ms_torch_measured *torch)
         return;
     }
     if (!torch->best) {
-        fprintf(out, "Best   as it comes: none of %zu settings of PyTorch reserves less\n", torch->count - 1);
+        fprintf(out, "Best   as it comes: none of %zu settings of PyTorch reserves less\n",
+                torch_tried(torch));
         return;
     }
     fprintf(out,
             "Best   of %zu settings of PyTorch, to be set where the program is started:\n"
             "         PYTORCH_ALLOC_CONF=%s\n       ",
-            torch->count - 1, best->settings);
+            torch_tried(torch), best->settings);
     if (plain->result.completed)
         fprintf(out, "%s less: ", size_text(plain->result.peak_reserved - best->result.peak_reserved).text);
     fprintf(out, "%s\n", best->reason);
@@ -300,6 +315,8 @@ static json_t *torch_json(const struct ms_torch_measured *torch)
         if (tried->least)
             json_object_set_new(row, "least_device_bytes",
                                 json_integer((json_int_t)(tried->least + torch->beside)));
+        if (tried->is_least)
+            json_object_set_new(row, "is_least", json_true());
         if (tried->excludes)
             json_object_set_new(row, "excludes", json_string(tried->excludes));
         json_array_append_new(rows, row);
