@@ -4,6 +4,7 @@
 
 #include "base/options/options.h"
 #include "hooks/serve/serve.h"
+#include "pool/stream/stream.h"
 #include "vendor/gpu.h"
 
 void ms_limit_start(void)
@@ -33,6 +34,17 @@ static bool takes_memory(const struct ms_call *call)
            args->bytes && (args->out || args->given);
 }
 
+/* A pool that the program names may be the host's, or another device's. One that was not seen being made is
+ * counted when the driver has told where its memory lies. */
+static int limit_device_of(const struct ms_call *call)
+{
+    bool names_pool =
+        call->args.kind == MS_KIND_ASYNC && call->args.key && call->args.key != MS_MEMPOOL_CURRENT;
+
+    return names_pool && ms_gpu_maker(call->gpu) == MS_MAKER_CUDA ? ms_mempool_device(call->args.key)
+                                                                  : ms_serve_device_of_call(call);
+}
+
 bool ms_limit_reserve(const struct ms_call *call)
 {
     struct ms_room room = {0};
@@ -40,7 +52,7 @@ bool ms_limit_reserve(const struct ms_call *call)
 
     if (!takes_memory(call))
         return true;
-    device = ms_serve_device_of_call(call);
+    device = limit_device_of(call);
     ms_limit_learn(call->gpu, device);
     while (!ms_quota_call_reserve(device, call->args.bytes)) {
         if (!ms_serve_make_room_in_call(call, &room))

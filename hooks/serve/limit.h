@@ -7,7 +7,7 @@
 #include "quota/quota.h"
 #include "hooks/dispatch.h"
 
-/** Once, when memshim starts; again in a fork child. */
+/** Once, when memshim starts. */
 void ms_limit_start(void);
 /** The quota knows the device's limit from now on. A share of the device's memory takes a question to the
  * vendor, once. */

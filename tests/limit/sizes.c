@@ -27,6 +27,18 @@ static void say(const char *what, long long value)
     printf("%s %lld\n", what, value);
 }
 
+/* Memory in the order of a stream that is the host's. */
+static int host_pool(void)
+{
+    const CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                  .location = {.type = CU_MEM_LOCATION_TYPE_HOST}};
+    CUmemoryPool pool;
+    CUdeviceptr block;
+    int status = (int)cuMemPoolCreate(&pool, &props);
+
+    return status ? status : (int)cuMemAllocFromPoolAsync(&block, 64 * MIB, pool, NULL);
+}
+
 /* One request after the other of a gibibyte, in each of the ways that there are. */
 static void ways(void)
 {
@@ -45,6 +57,7 @@ static void ways(void)
     say("array", cuArrayCreate_v2(&array, &flat));
     say("ordered", cudaMallocAsync(&ordered, GIB, NULL));
     say("alloc", cuMemAlloc_v2(&block, GIB));
+    say("host_pool", host_pool());
     say("release", cuMemRelease(handles[0]));
     say("array_again", cuArrayCreate_v2(&array, &flat));
 }

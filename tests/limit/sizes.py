@@ -14,7 +14,7 @@ OUT = 2
 # By program: what it says natively, on a device of 8 GiB; and under a limit of 1 GiB.
 FACTS = {
     "ways": ({"alloc_2g": 0, "create_3": 0, "managed": 0, "array": 0, "ordered": 0, "alloc": 0},
-             {"alloc_2g": OUT, "create_1": 0, "create_2": OUT, "create_3": OUT, "managed": OUT, "array": OUT, "ordered": OUT, "alloc": OUT, "release": 0,
+             {"alloc_2g": OUT, "create_1": 0, "create_2": OUT, "create_3": OUT, "managed": OUT, "array": OUT, "ordered": OUT, "alloc": OUT, "host_pool": 0, "release": 0,
               "array_again": 0}),
     "expandable": ({"mapped_mib": 1280}, {"reserve": 0, "mapped_mib": 1020, "refused": OUT, "again": 5}),
     "sleeper": ({"other": 0, "wake_refused": 0},

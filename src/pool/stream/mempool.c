@@ -220,6 +220,14 @@ void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t handle)
         atomic_store_explicit(&pool->is_devices, true, memory_order_relaxed);
 }
 
+int ms_mempool_device(uint64_t handle)
+{
+    const struct ms_mempool *pool = mempool_find(handle);
+    return pool && atomic_load_explicit(&pool->is_devices, memory_order_relaxed)
+               ? atomic_load_explicit(&pool->device, memory_order_relaxed)
+               : MS_DEVICE_NONE;
+}
+
 static void add_figures(const struct ms_mempool *pool, struct ms_mempool_sums *sums)
 {
     uint64_t reserved, used;

@@ -83,6 +83,8 @@ void ms_mempool_trim(uint64_t pool);
 /** An allocation was made in the pool, or in the device's current one (MS_MEMPOOL_CURRENT): it is among those
  * that are asked about. */
 void ms_mempool_seen(const struct ms_gpu *gpu, int device, uint64_t pool);
+/** The device whose own memory a pool's is; MS_DEVICE_NONE if it is the host's, or managed, or not known. */
+int ms_mempool_device(uint64_t pool);
 /** Sums over the driver's pools of a device that were seen and are there. */
 struct ms_mempool_sums {
     uint64_t idle; /* reserved, and not used as the driver says, which counts what is being freed as used */
