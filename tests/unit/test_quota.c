@@ -7,7 +7,7 @@
 #include "quota/quota.h"
 #include "tests/tap.h"
 
-enum { DEVICE = 3, OTHER = 4, THREADS = 4, ROUNDS = 200000, LIMIT = 1000 };
+enum { DEVICE = 3, OTHER = 4, THREADS = 4, ROUNDS = 50000, TIGHT_ROUNDS = 3000000, LIMIT = 1000 };
 
 static void anew(uint64_t limit)
 {
@@ -117,10 +117,30 @@ static void *work(void *arg)
     return NULL;
 }
 
+static pthread_barrier_t start;
+static _Atomic int holders;
+
+/* Of two that have more than half of the limit each, one has passed it. */
+static void *more_than_half(void *arg)
+{
+    (void)arg;
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < TIGHT_ROUNDS; i++) {
+        if (!ms_quota_reserve(DEVICE, LIMIT / 2 + 1))
+            continue;
+        if (atomic_fetch_add_explicit(&holders, 1, memory_order_relaxed) > 0)
+            atomic_fetch_add(&beyond, 1);
+        atomic_fetch_sub_explicit(&holders, 1, memory_order_relaxed);
+        ms_quota_give_back(DEVICE, LIMIT / 2 + 1);
+    }
+    return NULL;
+}
+
 static void *too_much(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < ROUNDS; i++)
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < TIGHT_ROUNDS; i++)
         if (ms_quota_reserve(DEVICE, LIMIT + 1))
             atomic_fetch_add(&beyond, 1);
     return NULL;
@@ -129,7 +149,8 @@ static void *too_much(void *arg)
 static void *within(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < ROUNDS; i++) {
+    pthread_barrier_wait(&start);
+    for (int i = 0; i < TIGHT_ROUNDS; i++) {
         if (ms_quota_reserve(DEVICE, LIMIT))
             ms_quota_give_back(DEVICE, LIMIT);
         else
@@ -149,6 +170,12 @@ static void test_threads(void)
         pthread_join(threads[i], NULL);
     is_int(atomic_load(&beyond), 0, "threads never pass the limit together");
     is_u64(ms_quota_taken(DEVICE), 0, "and in the end nothing is taken");
+    pthread_barrier_init(&start, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, more_than_half, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    is_int(atomic_load(&beyond), 0, "nor do two that look at the same moment");
     atomic_store(&refused, 0);
     pthread_create(&threads[0], NULL, too_much, NULL);
     pthread_create(&threads[1], NULL, within, NULL);
