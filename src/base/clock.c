@@ -58,12 +58,22 @@ void ms_clock_no_rest(void)
     atomic_store_explicit(&asked_ns, system_ns(), memory_order_relaxed);
 }
 
+static void (*_Atomic watch)(void);
+
+void ms_clock_watch(void (*look)(void))
+{
+    atomic_store_explicit(&watch, look, memory_order_release);
+}
+
 static uint64_t notice_rest(uint64_t now_ns)
 {
     uint64_t before_ns = atomic_exchange_explicit(&asked_ns, now_ns, memory_order_relaxed);
     _Atomic uint32_t *word = atomic_load_explicit(&rest_word, memory_order_acquire);
     if (MS_UNLIKELY(before_ns && now_ns > before_ns + REST_NS && word))
         atomic_fetch_or_explicit(word, rest_bits, memory_order_relaxed);
+    void (*look)(void) = atomic_load_explicit(&watch, memory_order_acquire);
+    if (look)
+        look();
     return now_ns;
 }
 

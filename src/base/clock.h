@@ -102,6 +102,11 @@ void ms_clock_tell_rests(_Atomic uint32_t *word, uint32_t bits);
 /** It was no rest: the caller has been waiting for the device until now. */
 void ms_clock_no_rest(void);
 
+/** `look` is called whenever somebody asks for the time and the anchor is old: every few milliseconds in a
+ * process that makes calls. It runs in the program's threads, also in signal handlers: no lock, no call of
+ * the kernel's. To be registered once. */
+void ms_clock_watch(void (*look)(void));
+
 /** Finds out, once, whether the counter can be trusted: reads a file. Until then the system's clock is
  * asked. */
 void ms_clock_start(void);

@@ -26,6 +26,7 @@ enum { PREFIX_LENGTH = sizeof prefix - 1 };
 #define SIZE   MS_TYPE_SIZE
 #define SHARE  MS_TYPE_SHARE
 #define BYTES  MS_TYPE_BYTES
+#define PAIR   MS_TYPE_PAIR
 #define STRING MS_TYPE_STRING
 #define PATH   MS_TYPE_PATH
 #define REGEX  MS_TYPE_REGEX
@@ -40,6 +41,7 @@ static const struct ms_option_info infos[MS_OPT_COUNT] = {
 #undef SIZE
 #undef SHARE
 #undef BYTES
+#undef PAIR
 #undef STRING
 #undef PATH
 #undef REGEX
@@ -254,15 +256,26 @@ int64_t ms_option_int(enum ms_option_id id)
     return values[id].number;
 }
 
+static uint64_t part_of(uint64_t total_bytes, uint64_t bytes, bool percent)
+{
+    return percent ? (uint64_t)((__uint128_t)total_bytes * bytes / 100) : bytes;
+}
+
 uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes)
 {
     const struct ms_option_value *value = &values[id];
-    if (!value->percent)
-        return value->bytes;
-    return (uint64_t)((__uint128_t)total_bytes * value->bytes / 100);
+    return part_of(total_bytes, value->bytes, value->percent);
+}
+
+bool ms_option_pair(enum ms_option_id id, uint64_t total_bytes, uint64_t *first_p, uint64_t *second_p)
+{
+    const struct ms_option_value *value = &values[id];
+    *first_p = part_of(total_bytes, value->bytes, value->percent);
+    *second_p = part_of(total_bytes, value->most_bytes, value->most_percent);
+    return *value->text != '\0';
 }
 
 bool ms_option_is_percent(enum ms_option_id id)
 {
-    return values[id].percent;
+    return values[id].percent || values[id].most_percent;
 }

@@ -23,6 +23,7 @@ enum ms_option_type {
     MS_TYPE_SIZE,
     MS_TYPE_SHARE,
     MS_TYPE_BYTES,
+    MS_TYPE_PAIR,
     MS_TYPE_STRING,
     MS_TYPE_PATH,
     MS_TYPE_REGEX
@@ -62,7 +63,10 @@ const char *ms_option_text(enum ms_option_id id);
 int64_t ms_option_int(enum ms_option_id id);
 /** SIZE or SHARE in bytes; a percentage is of `total_bytes`; "none" is UINT64_MAX. */
 uint64_t ms_option_size(enum ms_option_id id, uint64_t total_bytes);
-/** True if it was given as a percentage. */
+/** PAIR: both sizes in bytes, of which the second is UINT64_MAX where it was not given. False if it is not
+ * set. */
+bool ms_option_pair(enum ms_option_id id, uint64_t total_bytes, uint64_t *first_p, uint64_t *second_p);
+/** True if it was given as a percentage; of a PAIR, if either was. */
 bool ms_option_is_percent(enum ms_option_id id);
 
 /* Values of the enumerated options that code branches on, in the order of options.def. */
@@ -79,6 +83,7 @@ enum { MS_FREE_FENCE, MS_FREE_ORDERED, MS_FREE_STRICT, MS_FREE_IMMEDIATE };
 enum { MS_IPC_AUTO, MS_IPC_NATIVE, MS_IPC_EMULATE };
 enum { MS_MEMINFO_ADJUSTED, MS_MEMINFO_REAL, MS_MEMINFO_PROPERTIES };
 enum { MS_READERS_OWNER, MS_READERS_GROUP, MS_READERS_ALL };
+enum { MS_YIELD_CALL, MS_YIELD_THREAD, MS_YIELD_OFF };
 enum { MS_POISON_OFF, MS_POISON_ALLOC, MS_POISON_FREE, MS_POISON_BOTH };
 
 #endif

@@ -13,6 +13,7 @@
 
 enum {
     NAME_BYTES_MAX = 32,
+    PAIR_FIRST_MAX = 32,
     REGEX_SIZE_MAX = 4096,
     REGEX_DEPTH_MAX = 64,
     REGEX_OPTIONS_MAX = 40,
@@ -99,6 +100,23 @@ static bool parse_size(const struct ms_option_info *info, const char *text, stru
     }
     value_p->percent = false;
     return ms_size_read(&size, &value_p->bytes) && !*size && value_p->bytes >= least;
+}
+
+/* "24G/40G", "30%/50%" or one of them alone: on failure value_p may be changed. What is larger is not known
+ * of a size and a share. */
+static bool parse_pair(const struct ms_option_info *info, const char *text, struct ms_option_value *value_p)
+{
+    char first[PAIR_FIRST_MAX];
+    size_t length = strcspn(text, "/");
+    bool has_most = text[length] == '/';
+    if (length >= sizeof first || (has_most && !parse_size(info, text + length + 1, value_p)))
+        return false;
+    value_p->most_bytes = has_most ? value_p->bytes : UINT64_MAX;
+    value_p->most_percent = has_most && value_p->percent;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    return parse_size(info, first, value_p) &&
+           (!has_most || value_p->percent != value_p->most_percent || value_p->bytes <= value_p->most_bytes);
 }
 
 /* Past a bracket expression, whose "[" is at `text`; at the last byte of it, or of the text. */
@@ -279,6 +297,8 @@ static bool parse_by_type(const struct ms_option_info *info, const char *text,
     case MS_TYPE_SHARE:
     case MS_TYPE_BYTES:
         return parse_size(info, text, value_p);
+    case MS_TYPE_PAIR:
+        return parse_pair(info, text, value_p);
     case MS_TYPE_REGEX:
         return !*text || regex_compiles(text);
     case MS_TYPE_STRING:
@@ -313,6 +333,9 @@ static void say_allowed(const struct ms_option_info *info, char *why, size_t why
         snprintf(why, why_bytes, MS_SIZE_ALLOWED ", %.*s at least, or the word %s",
                  (int)(size_words(info) - 1 - info->values), info->values, size_words(info));
         break;
+    case MS_TYPE_PAIR:
+        snprintf(why, why_bytes, "one size or two, LEAST/MOST (24G/40G, 30%%/50%%), the first no larger");
+        break;
     case MS_TYPE_REGEX:
         snprintf(why, why_bytes, "an extended regular expression, or is too large a one");
         break;
@@ -329,12 +352,14 @@ bool ms_option_parse(const struct ms_option_info *info, const char *text, struct
     size_t length = strnlen(text, MS_OPTION_TEXT_BYTES);
     struct ms_option_value *parsed = value_p;
     int64_t number = value_p->number;
-    uint64_t bytes = value_p->bytes;
-    bool percent = value_p->percent;
+    uint64_t bytes = value_p->bytes, most_bytes = value_p->most_bytes;
+    bool percent = value_p->percent, most_percent = value_p->most_percent;
     if (length == MS_OPTION_TEXT_BYTES || !parse_by_type(info, text, parsed)) {
         parsed->number = number;
         parsed->bytes = bytes;
         parsed->percent = percent;
+        parsed->most_bytes = most_bytes;
+        parsed->most_percent = most_percent;
         say_allowed(info, why, why_bytes);
         return false;
     }

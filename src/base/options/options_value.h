@@ -13,8 +13,11 @@ struct ms_option_value {
     char text[MS_OPTION_TEXT_BYTES];
     enum ms_option_source source;
     int64_t number; /* ENUM: index, INT: the number */
-    uint64_t bytes; /* SIZE: bytes, or if `percent` hundredths, of the device's (SHARE: of what is live) */
+    uint64_t bytes; /* SIZE: bytes, or if `percent` hundredths, of the device's (SHARE: of what is live);
+                       PAIR: the first size */
     bool percent;
+    uint64_t most_bytes; /* PAIR: the second size, likewise; UINT64_MAX without one */
+    bool most_percent;
 };
 
 /** Reads `text` into `value_p` (all but the source). Returns false, and leaves it alone, if the text is not

@@ -65,6 +65,9 @@ static const char *allowed(const struct ms_option_info *info, char *text, size_t
                  "a size: a number with K, M, G, T (1.5G, 1GB and 1GiB too), %.*s at least; or%s",
                  (int)strcspn(words, ","), words, words + strcspn(words, ",") + 1);
         break;
+    case MS_TYPE_PAIR:
+        snprintf(text, bytes, "one size or two, LEAST/MOST: as above, or %% of the device's memory");
+        break;
     case MS_TYPE_PATH:
         snprintf(text, bytes, "a path%s%s", used ? ", or " : "", words);
         break;
