@@ -75,6 +75,7 @@ include tests/diff/local.mk
 include tests/wheel/local.mk
 include tests/merge/local.mk
 include tests/tune/local.mk
+include tests/share/local.mk
 include tests/python/local.mk
 
 # The harness itself: that what it promises to tests holds.

@@ -4,7 +4,8 @@ check_LIBRARIES += tests/schedules/libsubject.a tests/schedules/libprograms.a te
 # What is asked when all tasks have ended, and is no step of theirs.
 tests_schedules_libchecks_a_SOURCES = tests/pool/checks.h tests/pool/check.c
 tests_schedules_libsubject_a_SOURCES = tests/schedules/subject.h $(GPU_SOURCES) $(POOL_SOURCES) $(FASTPATH_SOURCES) \
-	$(QUOTA_SOURCES) $(LEDGER_SOURCES) src/base/lock.c src/base/thread/bias.c src/base/arena.c src/base/clock.c \
+	$(QUOTA_SOURCES) $(LEDGER_SOURCES) src/share/admission.c src/share/asks.c \
+	src/base/lock.c src/base/thread/bias.c src/base/arena.c src/base/clock.c \
 	src/base/thread/guard.c src/base/thread/thread_own.c src/base/log.c src/base/store/store.c \
 	src/base/objects/objects.c src/base/objects/objects_scan.c src/base/objects/objects_since.c \
 	src/base/objects/objects_index.c src/base/records.c src/base/thread/aux_stack.c \
@@ -16,7 +17,7 @@ tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c \
 	tests/schedules/programs_locks.c tests/schedules/programs_streams.c \
 	tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_inner.c \
-	tests/schedules/programs_stacks.c tests/schedules/programs_run.c tests/schedules/touch.c \
+	tests/schedules/programs_stacks.c tests/schedules/programs_share.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c \
 	tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c \
 	tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/programs_wholes.c \

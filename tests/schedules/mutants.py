@@ -6,6 +6,7 @@ those that take back what a commit mended, by which the name ends; `weak` show i
 BIAS_C, BIAS_H, LOCK_H = "src/base/thread/bias.c", "src/base/thread/bias.h", "src/base/lock.h"
 POOL, EPOCHS, TCACHE = "src/pool/api/pool.c", "src/pool/clock/epochs.h", "src/pool/cache/tcache.c"
 FENCE, PENDING, FAST_ALLOC, FAST_FREE = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src/fastpath/alloc.c", "src/fastpath/free.c"
+ADMISSION, ASKS = "src/share/admission.c", "src/share/asks.c"
 MUTANTS = (
     ("leaving-1beca02", "src/pool/stream/stream_arena.c", " || atomic_load(&arena->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/stream/arena_share.c",
@@ -108,6 +109,21 @@ MUTANTS = (
     ("tables-unlocked", "src/pool/cache/batch.c", "    ms_lock(&lock);\n    struct ms_batch *batch = ms_records_take(&batches);", "    struct ms_batch *batch = ms_records_take(&batches);\n    ms_lock(&lock);", "hits limbo returned", "plain"),
     ("end-not-emptied", PENDING, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
     ("cross-unlocked", "src/pool/stream/cross_free.c", "    leave_pending(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_tcache_unlock(tcache);", "    leave_pending(slot);\n    ms_tcache_unlock(tcache);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
+    ("share-looked-first", ADMISSION, "    announce(own, bytes);\n    *missing_p = excess(self);\n    if (MS_UNLIKELY", "    *missing_p = excess(self);\n    announce(own, bytes);\n    if (MS_UNLIKELY", "small-share-two", "plain"),
+    ("share-kept-given-away", ADMISSION, "larger(used_in(row), kept_for(row))", "used_in(row)", "small-share-kept", "plain"),
+    ("share-refused-and-counted", ADMISSION, "    else\n        take_back(own, bytes);\n", "    else\n        decide(own);\n", "small-share-two", "plain"),
+    ("share-undecided-not-asked", ADMISSION, "bool all_decided = first == MS_SHARE_ROWS && before == turns_of_others(self);", "bool all_decided = before == turns_of_others(self);", "small-share-two small-share-three", "plain"),
+    ("share-turns-not-compared", ADMISSION, " && before == turns_of_others(self);", ";", "small-share-too-much small-share-too-much-after", "plain"),
+    ("share-nobody-gives-way", ADMISSION, "        if (first > self->row)\n            continue;\n", "        continue;\n", "small-share-two", "plain"),
+    ("share-announced-undecided-late", ADMISSION, "    atomic_fetch_add(&own->turn, 1);\n    atomic_fetch_add(&own->used_bytes, bytes);\n", "    atomic_fetch_add(&own->used_bytes, bytes);\n    atomic_fetch_add(&own->turn, 1);\n", "small-share-too-much small-share-too-much-after", "plain"),
+    ("share-decided-before-taken-back", ADMISSION, "    atomic_fetch_sub(&own->used_bytes, bytes);\n    decide(own);\n", "    decide(own);\n    atomic_fetch_sub(&own->used_bytes, bytes);\n", "small-share-two small-share-three", "plain"),
+    ("share-undecided-counted", ADMISSION, "i == own ? used_in(row) : decided_in(row)", "used_in(row)", "small-share-kept-full", "plain"),
+    ("share-ended-not-swept", ADMISSION, "    if (MS_UNLIKELY(*missing_p) && ms_admission_sweep(self))\n        *missing_p = contend(self, bytes);\n", "", "small-share-killed small-share-killed-early", "plain"),
+    ("share-living-swept", ADMISSION, " || !self->has_ended(self, i))", ")", "small-share-two small-share-stopped", "plain"),
+    ("share-not-looked-at-again", ADMISSION, "ms_admission_sweep(self))\n        *missing_p = contend(self, bytes);", "ms_admission_sweep(self))\n        *missing_p = 0;", "small-share-killed", "plain"),
+    ("ask-counted-first", ASKS, "    atomic_fetch_add(&row->wanted_bytes, bytes);\n    *number_p = atomic_fetch_add(&row->asks, 1) + 1;\n", "    *number_p = atomic_fetch_add(&row->asks, 1) + 1;\n    atomic_fetch_add(&row->wanted_bytes, bytes);\n", "small-share-asked", "plain"),
+    ("ask-heard-late", ASKS, "    *asks_p = atomic_load(&own->asks);\n    return atomic_exchange(&own->wanted_bytes, 0);", "    uint64_t wanted = atomic_exchange(&own->wanted_bytes, 0);\n    *asks_p = atomic_load(&own->asks);\n    return wanted;", "small-share-asked small-share-asked-twice", "plain"),
+    ("ask-answered-first", ASKS, "    atomic_fetch_add(&own->given_bytes, given_bytes);\n    atomic_store(&own->heard, asks);\n", "    atomic_store(&own->heard, asks);\n    atomic_fetch_add(&own->given_bytes, given_bytes);\n", "small-share-asked", "plain"),
 
     ("page-relaxed", "src/pool/space/pagemap.c", "atomic_store_explicit(entry_of(page), segment, memory_order_release)",
      "atomic_store_explicit(entry_of(page), segment, memory_order_relaxed)", "grown", "weak"),
@@ -133,6 +149,8 @@ MUTANTS = (
     ("heap-relaxed", "src/pool/api/heap.c", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_release);", "        atomic_store_explicit(&heap->state, MS_HEAP_SERVING, memory_order_relaxed);", "first", "weak"),
     ("flows-relaxed", "src/pool/stream/stream_arena.c", "atomic_store_explicit(&pool->arenas, arena, memory_order_release)", "atomic_store_explicit(&pool->arenas, arena, memory_order_relaxed)", "streams-first", "weak"),
     ("done-relaxed", "src/pool/clock/fence_timeline.c", "atomic_store_explicit(&time->reached, number, memory_order_release)", "atomic_store_explicit(&time->reached, number, memory_order_relaxed)", "host-function", "weak"),
+    ("share-announced-relaxed", ADMISSION, "    atomic_fetch_add(&own->used_bytes, bytes);\n    atomic_store", "    atomic_fetch_add_explicit(&own->used_bytes, bytes, memory_order_relaxed);\n    atomic_store", "small-share-two", "weak"),
+    ("share-looked-relaxed", ADMISSION, "static uint64_t used_in(const struct ms_share_row *row)\n{\n    return atomic_load(&row->used_bytes);", "static uint64_t used_in(const struct ms_share_row *row)\n{\n    return atomic_load_explicit(&row->used_bytes, memory_order_relaxed);", "small-share-two", "weak"),
 )
 # Schedules that showed a mistake once: (program, rule, seed, the mistake). The test makes them of the sources as they are, and
 # `scripts/schedules --mutants` with the mistake put in, where each must fail; and so with the seeds of the tables of mutants.md.

@@ -22,9 +22,9 @@ static struct fake_context *context;
  * ------------------------------------------------------ */
 
 _Atomic bool ms_serve_on;
-_Atomic uint32_t ms_serve_is_idle;
+_Atomic uint32_t ms_serve_due;
 
-void ms_serve_rested(void)
+void ms_serve_see_to_due(void)
 {
     abort();
 }
