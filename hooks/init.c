@@ -35,6 +35,7 @@
 #include "hooks/lookup/resolve.h"
 #include "hooks/hook_scope.h"
 #include "hooks/serve/limit.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
 #include "hooks/follow/uses.h"
 #include "unwind/python/python.h"
@@ -193,6 +194,7 @@ static void start_locked(void)
     say_copies();
     on_exit(note_exit, NULL);
     ms_limit_start();
+    ms_neighbours_start();
     ms_serve_start(false);
     /* first: who finds it 0 while active starts over */
     atomic_store_explicit(&ms_init_owner_word, owner, memory_order_release);
@@ -330,6 +332,7 @@ void ms_enter_dlclose(void)
 void ms_init_finish(void)
 {
     ms_serve_finish();
+    ms_neighbours_end();
     if (atomic_load(&next_asked) != 0)
         ms_ledger_blind_spot(
             "driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");

@@ -21,7 +21,8 @@ HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvt
 	hooks/table/roctx.c hooks/table/pytorch.c hooks/observe/inner.h hooks/observe/inner.c hooks/table/cuda_uses.c hooks/follow/uses.h hooks/follow/uses.c \
 	hooks/follow/graph_execs.h hooks/follow/graph_execs.c hooks/follow/layouts.c
 HOOKS_SOURCES += hooks/serve/serve_handles.h hooks/serve/serve_handles.c hooks/serve/serve_wait.c \
-	hooks/serve/limit.h hooks/serve/limit.c hooks/serve/totals.c hooks/table/nvml.c
+	hooks/serve/limit.h hooks/serve/limit.c hooks/serve/totals.c hooks/table/nvml.c hooks/serve/neighbours.h \
+	hooks/serve/neighbours.c
 HOOKS_SOURCES += hooks/table/name.h hooks/serve/runtime.h hooks/serve/runtime.c \
 	hooks/lookup/listeners.h hooks/lookup/listeners.c hooks/lookup/unknown.h hooks/lookup/unknown.c
 HOOKS_SOURCES += hooks/follow/ipc.h hooks/follow/ipc_export.c hooks/follow/ipc_import.c \

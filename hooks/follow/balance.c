@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "vendor/context_scope.h"
 #include "hooks/follow/graph_memory.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
 #include "hooks/follow/footprints.h"
 #include "record/footprint/granules.h"
@@ -129,6 +130,7 @@ bool ms_balance_query(const struct ms_gpu *gpu, int device, uint64_t context, st
                 balance_p->driver_cached_bytes == cached;
         if (!known)
             return false;
+        ms_neighbours_tell_free(device, left);
         balance_p->in_use_bytes = total - left;
         balance_p->total_bytes = total;
     }

@@ -205,7 +205,7 @@ static void watch_settle(const struct ms_watch *watch, int status)
     if (device >= 0)
         ms_stream_at_sync(watch->gpu, device);
     if (status == 0)
-        ms_serve_see_to_rest();
+        ms_serve_see_to();
 }
 
 static void watch_note(struct ms_watch *watch, int status)

@@ -9,6 +9,7 @@
 #include "hooks/init.h"
 #include "hooks/follow/ipc.h"
 #include "hooks/serve/limit.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
 #include "pool/external/external.h"
 #include "pool/stream/driver_frees.h"
@@ -273,10 +274,12 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     ms_hook_scope_enter(&scope);
     device = ms_gpu_current(target->gpu, &context);
     ms_limit_learn(target->gpu, device);
-    ms_serve_see_to_rest();
+    ms_serve_see_to();
     if (device >= 0)
         ms_driver_frees_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
+    if (*status_p == 0)
+        ms_neighbours_tell_free(device, *free_p);
     if (*status_p == 0 && device >= 0 && adjusts_meminfo())
         adjust(device, ms_serve_is_on() ? ms_pool_reclaimable(device) + ms_stream_reclaimable(device) : 0,
                free_p, total_p);

@@ -3,6 +3,7 @@
 #include "hooks/serve/limit.h"
 
 #include "base/options/options.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
 #include "pool/stream/stream.h"
 #include "vendor/gpu.h"
@@ -13,15 +14,23 @@ void ms_limit_start(void)
         ms_quota_bound();
 }
 
+uint64_t ms_limit_of(uint64_t total_bytes)
+{
+    uint64_t limit = ms_option_size(MS_OPT_LIMIT, total_bytes), kept, most;
+
+    return ms_option_pair(MS_OPT_SHARE, total_bytes, &kept, &most) && most < limit ? most : limit;
+}
+
 void ms_limit_learn(const struct ms_gpu *gpu, int device)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
 
     if (!ms_quota_is_bounded() || device < 0 || ms_quota_is_known(device))
         return;
-    if (ms_option_is_percent(MS_OPT_LIMIT))
+    if (ms_option_is_percent(MS_OPT_LIMIT) || ms_option_is_percent(MS_OPT_SHARE))
         ms_gpu_describe(gpu, device, &about);
-    ms_quota_allow(device, ms_option_size(MS_OPT_LIMIT, about.total_bytes));
+    ms_quota_allow(device, ms_limit_of(about.total_bytes));
+    ms_neighbours_meet(gpu, device);
 }
 
 /* Memory of a device, of a size that is known before. What is imported is others', and a view of memory that

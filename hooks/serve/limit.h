@@ -9,6 +9,9 @@
 
 /** Once, when memshim starts. */
 void ms_limit_start(void);
+/** The bytes of a device of `total_bytes` that the process may take: the less of MEMSHIM_LIMIT and of the
+ * most that MEMSHIM_SHARE allows; UINT64_MAX without either. */
+uint64_t ms_limit_of(uint64_t total_bytes);
 /** The quota knows the device's limit from now on. A share of the device's memory takes a question to the
  * vendor, once. */
 void ms_limit_learn(const struct ms_gpu *gpu, int device);

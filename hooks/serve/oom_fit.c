@@ -5,6 +5,7 @@
 #include "hooks/serve/oom_fit.h"
 
 #include "base/options/options.h"
+#include "quota/quota.h"
 #include "vendor/abi/pytorch.h"
 #include "vendor/context_scope.h"
 #include "record/live/internal.h"
@@ -44,14 +45,20 @@ enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, c
     return view->free + view->parts.cached >= bytes + vacant ? MS_OOM_SEGMENTS : MS_OOM_INTERLEAVED;
 }
 
-/* The limit would have to be higher by what is short; or so much would have to be free under it. */
-static void fit_limit(struct ms_oom_view *view, uint64_t asked, uint64_t room, uint64_t live)
+/* The limit would have to be higher by what is short; or so much would have to be free under it. Of a device
+ * that is shared no variable says how much others leave. */
+static void fit_limit(struct ms_oom_view *view, int device, uint64_t asked, uint64_t room, uint64_t live)
 {
     uint64_t lacks = asked > room ? asked - room : asked;
 
-    view->fit.policy = MS_OOM_RAISE_LIMIT;
-    view->fit.value = ms_option_size(MS_OPT_LIMIT, view->total) + lacks;
-    view->fit.free_bytes = lacks <= live ? lacks : 0;
+    if (!ms_quota_is_shared(device)) {
+        view->fit.policy = MS_OOM_RAISE_LIMIT;
+        view->fit.value = ms_option_size(MS_OPT_LIMIT, view->total) + lacks;
+    }
+    if (lacks <= live)
+        view->fit.free_bytes = lacks;
+    else if (ms_quota_is_shared(device))
+        view->fit.most_bytes = room;
 }
 
 /* So much more would have to be free; where the program has not so much to free, less has to be asked for. */
@@ -84,7 +91,7 @@ void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t r
 
     switch (view->cause) {
     case MS_OOM_LIMIT:
-        fit_limit(view, asked, room, live);
+        fit_limit(view, device, asked, room, live);
         break;
     case MS_OOM_CAPACITY:
     case MS_OOM_OTHER_PROCESS:
@@ -139,7 +146,7 @@ void ms_oom_fit_cache(struct ms_oom_view *view, const struct ms_oom_asked *asked
         fit_cache_limit(view, asked->cache_bytes, whole);
         break;
     case MS_OOM_LIMIT:
-        fit_limit(view, whole, room, ms_ledger_live(ms_device_inner(asked->device)));
+        fit_limit(view, asked->device, whole, room, ms_ledger_live(ms_device_inner(asked->device)));
         break;
     case MS_OOM_PENDING:
         view->fit.wait = true;

@@ -98,14 +98,16 @@ static inline bool ms_serve_any_down(void)
 {
     return atomic_load_explicit(&ms_serve_one_is_down, memory_order_relaxed);
 }
-/** The program has rested (base/clock.h), and was answered just now, or has waited: what it does not need
- * goes back. Inside a hook scope, no lock held. */
-extern MS_HIDDEN _Atomic uint32_t ms_serve_is_idle;
-void ms_serve_rested(void);
-static inline void ms_serve_see_to_rest(void)
+/** The program was answered just now, or has waited, and something is due: it has rested (base/clock.h), and
+ * what it does not need goes back; or other processes have asked for what is free in it. Inside a hook scope,
+ * no lock held. */
+enum { MS_SERVE_RESTED = 1, MS_SERVE_ASKED = 2 };
+extern MS_HIDDEN _Atomic uint32_t ms_serve_due;
+void ms_serve_see_to_due(void);
+static inline void ms_serve_see_to(void)
 {
-    if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_is_idle, memory_order_relaxed)))
-        ms_serve_rested();
+    if (MS_UNLIKELY(atomic_load_explicit(&ms_serve_due, memory_order_relaxed)))
+        ms_serve_see_to_due();
 }
 /** As ms_serve_context, but without asking the driver: false for a context that was not checked yet. */
 bool ms_serve_context_is_served(uint64_t context);

@@ -28,7 +28,7 @@ static MS_INLINE void enter(struct ms_hook_scope *scope, const struct ms_call *o
  * give the device work. */
 static MS_INLINE void leave(struct ms_hook_scope *scope, const struct ms_call *outer)
 {
-    ms_serve_see_to_rest();
+    ms_serve_see_to();
     if (outer)
         ms_hook_scope_leave_nested(scope);
     else

@@ -4,6 +4,7 @@
  * first. Entries are made under one lock (MS_RANK_DEVICE), never held across a vendor call. What cannot be
  * checked is not served: the call is followed then. */
 #include "hooks/serve/serve.h"
+#include "hooks/serve/neighbours.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -104,6 +105,7 @@ static MS_NOINLINE bool serve_slowly(const struct ms_gpu *gpu, uint64_t handle, 
     state = atomic_load_explicit(&c->state, memory_order_acquire);
     if (MS_UNLIKELY(state == MS_SERVED_UNCHECKED)) {
         ms_call_describe_device(gpu, device);
+        ms_neighbours_meet(gpu, device);
         return serve_context_check(gpu, c);
     }
     if (state != MS_SERVED_YES)

@@ -194,7 +194,7 @@ static void rest_device(const struct ms_gpu *gpu, int device)
  * nothing is waited for. */
 void ms_recycled_end_rest(const struct ms_gpu *gpu)
 {
-    ms_serve_see_to_rest();
+    ms_serve_see_to();
     if (MS_LIKELY(!atomic_load_explicit(&rested, memory_order_relaxed)) ||
         !atomic_exchange_explicit(&rested, false, memory_order_relaxed))
         return;

@@ -33,7 +33,7 @@ bool ms_recycled_key_of(const struct ms_call *call, struct ms_recycled_key *key_
 /** With what its memory is filled when it is first mapped (MEMSHIM_POISON), or 0. */
 int ms_recycled_fill(const struct ms_call *call);
 
-/** The program has rested (serve.h, ms_serve_rested): the next of these calls gives back what is not
+/** The program has rested (serve.h, ms_serve_see_to_due): the next of these calls gives back what is not
  * needed. */
 void ms_recycled_rested(void);
 /** At the end of a call, inside its hook scope: of such a vendor's it sees to a rest, the pool's as well. No

@@ -11,6 +11,7 @@
  *   other_process   the rest is held by others */
 #include "hooks/follow/balance.h"
 #include "hooks/serve/limit.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/oom_fit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
@@ -237,7 +238,11 @@ static bool make_room(unsigned class, const struct ms_gpu *gpu, const struct ms_
     if (device < 0 || !could_hold(gpu, device, args->bytes, 0))
         return false;
     made = ms_recycled_give_back(device) > 0;
-    return ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room) || made;
+    made = ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room) || made;
+    if (made || room->asked)
+        return made;
+    room->asked = true;
+    return ms_neighbours_ask(gpu, device, args->bytes);
 }
 
 bool ms_serve_make_room_in_call(const struct ms_call *call, struct ms_room *room)

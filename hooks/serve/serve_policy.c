@@ -15,6 +15,8 @@
 #include "base/options/options.h"
 #include "base/thread/slow_path.h"
 #include "hooks/follow/balance.h"
+#include "hooks/serve/limit.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve_handles.h"
 #include "hooks/lookup/unknown.h"
 #include "pool/stream/stream.h"
@@ -22,7 +24,7 @@
 #define REFRESH_NS 10000000u
 
 _Atomic bool ms_serve_on;
-_Atomic uint32_t ms_serve_is_idle;
+_Atomic uint32_t ms_serve_due;
 bool ms_serve_strictly;
 
 /* Of a share of what is live: a program that has little may be this far ahead of the device all the same. It
@@ -40,7 +42,7 @@ static uint64_t serve_policy_size_of(char option, uint64_t total_bytes)
 {
     switch (option) {
     case 'L':
-        return ms_option_size(MS_OPT_LIMIT, total_bytes);
+        return ms_limit_of(total_bytes);
     case 'P':
         return ms_option_size(MS_OPT_PREALLOC, total_bytes);
     case 'K':
@@ -52,13 +54,14 @@ static uint64_t serve_policy_size_of(char option, uint64_t total_bytes)
     }
 }
 
-static struct ms_pool_policy policy = {.size_of = serve_policy_size_of};
+static struct ms_pool_policy policy = {.size_of = serve_policy_size_of, .ask_others = ms_neighbours_ask};
 
 /* --- what the pool tells --- */
 
 static void tell_figures(int device, const struct ms_pool_figures *figures)
 {
     ms_ledger_pool(device, figures);
+    ms_neighbours_tell(device, figures->parts.cached);
     ms_balance_grew(device);
 }
 
@@ -232,7 +235,7 @@ void ms_serve_start(bool again)
         if (ms_option_int(MS_OPT_FREE) == MS_FREE_ORDERED)
             ms_diagnostic(MS_LOG_WARN, "options", "MEMSHIM_FREE=ordered is withdrawn, and means fence");
         ms_pool_init(&policy, &observer);
-        ms_clock_tell_rests(&ms_serve_is_idle, 1);
+        ms_clock_tell_rests(&ms_serve_due, MS_SERVE_RESTED);
     }
     ms_ledger_set_pool_source(&source);
     atomic_store_explicit(&ms_serve_on, true, memory_order_release);
@@ -241,12 +244,16 @@ void ms_serve_start(bool again)
         ms_slow_path_set(MS_SLOW_PATH_SERVICE);
 }
 
-void ms_serve_rested(void)
+void ms_serve_see_to_due(void)
 {
-    if (!atomic_exchange_explicit(&ms_serve_is_idle, 0, memory_order_relaxed))
-        return;
-    ms_recycled_rested();
-    ms_pool_rested();
+    uint32_t due = atomic_exchange_explicit(&ms_serve_due, 0, memory_order_relaxed);
+
+    if (due & MS_SERVE_RESTED) {
+        ms_recycled_rested();
+        ms_pool_rested();
+    }
+    if (due & MS_SERVE_ASKED)
+        ms_neighbours_answer();
 }
 
 void ms_serve_refresh(void)

@@ -75,7 +75,8 @@ CLI_SOURCES += src/cli/fit/law.h src/cli/fit/law.c src/cli/fit/fit.h src/cli/fit
 	src/cli/fit/fit_text.h src/cli/fit/fit_text.c src/cli/fit/cmd_fit.c
 CLI_SOURCES += src/cli/live/live_ledgers.h src/cli/live/live_ledgers.c
 CLI_SOURCES += src/cli/live/top.h src/cli/live/top_sample.c src/cli/live/top_sites.c \
-	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/live/cmd_top.c
+	src/cli/live/top_text.c src/cli/live/top_screen.c src/cli/live/cmd_top.c \
+	src/cli/live/shares.h src/cli/live/shares.c
 CLI_SOURCES += src/cli/live/metrics.h src/cli/live/metrics.c src/cli/live/metrics_http.c \
 	src/cli/live/metrics_serve.c src/cli/live/cmd_metrics.c
 if BUILD_CLI

@@ -4,6 +4,8 @@
  * bytes below. No lock; what is counted changes by one atomic step. */
 #include "quota/quota.h"
 
+#include <stddef.h>
+
 #include "base/at_fork.h"
 
 #define OPEN     (UINT64_C(1) << 63)
@@ -14,6 +16,7 @@ struct quota {
     _Atomic uint64_t taken; /* bytes */
     _Atomic uint64_t limit; /* bytes, + 1; 0: it is not known yet, or there is none */
     _Atomic bool known;
+    _Atomic(const struct ms_quota_others *) others; /* NULL: it is not shared */
 };
 
 _Atomic bool ms_quota_bounded;
@@ -50,28 +53,58 @@ uint64_t ms_quota_limit(int device)
 
 /* --- yes or no ------------------------------------------------------------------------------------------ */
 
-bool ms_quota_reserve(int device, uint64_t bytes)
+void ms_quota_share(int device, const struct ms_quota_others *others)
 {
-    uint64_t limit = ms_quota_limit(device), taken;
-    if (!ms_device_is_known(device))
-        return true;
-    struct quota *quota = &quotas[device];
+    if (ms_device_is_known(device))
+        atomic_store(&quotas[device].others, others);
+}
+
+static const struct ms_quota_others *others_of(int device)
+{
+    return atomic_load_explicit(&quotas[device].others, memory_order_acquire);
+}
+
+bool ms_quota_is_shared(int device)
+{
+    return ms_device_is_known(device) && others_of(device);
+}
+
+static bool reserve_own(struct quota *quota, uint64_t limit, uint64_t bytes, uint64_t *before_p)
+{
     if (MS_LIKELY(limit == NO_LIMIT)) {
-        atomic_fetch_add(&quota->taken, bytes);
+        *before_p = atomic_fetch_add(&quota->taken, bytes);
         return true;
     }
-    taken = atomic_load(&quota->taken);
+    *before_p = atomic_load(&quota->taken);
     do {
-        if (bytes > limit || taken > limit - bytes)
+        if (bytes > limit || *before_p > limit - bytes)
             return false;
-    } while (!atomic_compare_exchange_weak(&quota->taken, &taken, taken + bytes));
+    } while (!atomic_compare_exchange_weak(&quota->taken, before_p, *before_p + bytes));
     return true;
+}
+
+bool ms_quota_reserve(int device, uint64_t bytes)
+{
+    uint64_t before;
+    if (!ms_device_is_known(device))
+        return true;
+    if (!reserve_own(&quotas[device], ms_quota_limit(device), bytes, &before))
+        return false;
+    const struct ms_quota_others *others = others_of(device);
+    if (MS_LIKELY(!others || others->take(device, bytes, before)))
+        return true;
+    atomic_fetch_sub(&quotas[device].taken, bytes);
+    return false;
 }
 
 void ms_quota_give_back(int device, uint64_t bytes)
 {
-    if (ms_device_is_known(device))
-        atomic_fetch_sub(&quotas[device].taken, bytes);
+    if (!ms_device_is_known(device))
+        return;
+    atomic_fetch_sub(&quotas[device].taken, bytes);
+    const struct ms_quota_others *others = others_of(device);
+    if (MS_UNLIKELY(others))
+        others->give_back(device, bytes);
 }
 
 uint64_t ms_quota_taken(int device)
@@ -80,6 +113,14 @@ uint64_t ms_quota_taken(int device)
 }
 
 uint64_t ms_quota_room(int device)
+{
+    uint64_t own = ms_quota_own_room(device), left = NO_LIMIT;
+    if (ms_quota_is_shared(device))
+        left = others_of(device)->room(device);
+    return own < left ? own : left;
+}
+
+uint64_t ms_quota_own_room(int device)
 {
     uint64_t limit = ms_quota_limit(device), taken = ms_quota_taken(device);
     if (limit == NO_LIMIT)
@@ -130,8 +171,12 @@ void ms_quota_came(int device, uint64_t bytes)
         part = there < bytes ? there : bytes;
         purse -= part;
     }
-    if (bytes != part)
-        atomic_fetch_add(&quotas[device].taken, bytes - part);
+    if (bytes == part)
+        return;
+    atomic_fetch_add(&quotas[device].taken, bytes - part);
+    const struct ms_quota_others *others = others_of(device);
+    if (MS_UNLIKELY(others))
+        others->note(device, bytes - part);
 }
 
 void ms_quota_went(int device, uint64_t bytes)
@@ -153,6 +198,7 @@ static void quota_reset(void)
         atomic_store(&quotas[device].taken, 0);
         atomic_store(&quotas[device].limit, 0);
         atomic_store(&quotas[device].known, false);
+        atomic_store(&quotas[device].others, NULL);
     }
 }
 MS_AT_FORK(MS_FORK_POOL, quota_reset);

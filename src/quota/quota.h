@@ -37,14 +37,28 @@ bool ms_quota_is_known(int device);
 /** The bytes that the process may take; UINT64_MAX without a limit, and while it is not known. */
 uint64_t ms_quota_limit(int device);
 
-/** Counts bytes that the vendor is about to be asked for. False, and nothing has changed, if the limit leaves
- * less. */
+/** The way to ask what other processes leave of a device; share/ is behind it. Any thread of the program's
+ * calls these; none of them calls the vendor. */
+struct ms_quota_others {
+    bool (*take)(int device, uint64_t bytes, uint64_t taken_bytes); /* `taken_bytes` without these */
+    void (*note)(int device, uint64_t bytes);                       /* they are there, whatever is left */
+    void (*give_back)(int device, uint64_t bytes);
+    uint64_t (*room)(int device);
+};
+/** From now on a device is shared with other processes. `others` lives on. */
+void ms_quota_share(int device, const struct ms_quota_others *others);
+bool ms_quota_is_shared(int device);
+
+/** Counts bytes that the vendor is about to be asked for. False, and nothing has changed, if the limit or
+ * others leave less. */
 bool ms_quota_reserve(int device, uint64_t bytes);
 /** The vendor has these back, or has refused them. */
 void ms_quota_give_back(int device, uint64_t bytes);
-/** The bytes that are counted; and those that the limit leaves (UINT64_MAX without one). */
+/** The bytes that are counted; those that the limit and others leave (UINT64_MAX where nothing bounds them);
+ * and those that the limit alone leaves. */
 uint64_t ms_quota_taken(int device);
 uint64_t ms_quota_room(int device);
+uint64_t ms_quota_own_room(int device);
 
 /** Opens the thread's purse; what a call that was left has put there is given back first. */
 void ms_quota_call_begins(void);

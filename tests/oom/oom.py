@@ -59,7 +59,7 @@ def check_killed():
     os.mkdir(ledgers)
     play("leak", ["kill"], {"MEMSHIM_DIR": ledgers}, "killed")
     path = os.path.join(TMP, "recovered.json")
-    names = [os.path.join(ledgers, name) for name in os.listdir(ledgers)]
+    names = [os.path.join(ledgers, name) for name in os.listdir(ledgers) if name.endswith(".ledger")]
     subprocess.run([MEMSHIM, "recover", "-o", path, *names[:1]], text=True, capture_output=True, check=False)
     rows = told(path)
     row = rows[0] if rows else {}

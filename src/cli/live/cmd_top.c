@@ -10,6 +10,7 @@
 #include "base/options/options.h"
 #include "cli/cli.h"
 #include "cli/live/ledgers.h"
+#include "cli/live/shares.h"
 #include "cli/live/top.h"
 #include "report/text/text.h"
 
@@ -94,6 +95,21 @@ static void rest(int64_t ms)
     nanosleep(&time, NULL);
 }
 
+/* Devices of which somebody has a place on the page: a line each, as long as it takes. */
+static void put_shares(const char *time)
+{
+    json_t *devices = ms_shares_json();
+    const json_t *device;
+    size_t i;
+
+    json_array_foreach (devices, i, device) {
+        printf("%s ", time);
+        ms_shares_put(stdout, device);
+        fputc('\n', stdout);
+    }
+    json_decref(devices);
+}
+
 /* The head stands first, and again when columns come or go. */
 static void put_lines(const struct ms_top *top, bool head)
 {
@@ -116,6 +132,7 @@ static void put_lines(const struct ms_top *top, bool head)
         fputc('\n', stdout);
     }
     tensors = top->has_tensors;
+    put_shares(time);
     if (!top->count)
         printf("%s no process of yours is running with memshim and a device\n", time);
 }

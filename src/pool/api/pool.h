@@ -43,6 +43,9 @@ struct ms_pool_policy {
      * 'K'eep, 'S'ingle; 'B'ound of the pending list (UINT64_MAX for none), of so many bytes of live
      * memory. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
+    /** Others are asked for memory on a device, once for a request that was refused: true if it is worth
+     * asking the vendor again. NULL: there are none. No lock held; may wait. */
+    bool (*ask_others)(const struct ms_gpu *gpu, int device, uint64_t bytes);
 };
 
 /** Functions by which the pool tells of changes. Called without a lock of the pool's, in the thread that
@@ -211,12 +214,16 @@ uint64_t ms_pool_reclaimable(int device);
  * ms_driver_frees_ended(), as it was before the vendor was asked, where that is known. */
 struct ms_room {
     uint64_t deadline, ended;
+    bool asked; /* other processes */
 };
 /** All that is idle goes back, for memory of another kind: also what streams keep and what graphs may know,
  * and without waiting for a quiet moment. With `wait`, if it is nothing, what waits for the device is waited
  * for, and what another thread is just giving back. Whether the vendor is to be asked again; if not there is
  * no more to come. No lock held; may sleep. */
 bool ms_room_make(int device, bool wait, struct ms_room *room);
+/** So much of what is idle goes back, or all of it, for other processes; without waiting for a quiet moment.
+ * Returns the bytes. No lock held. */
+uint64_t ms_pool_give_back(int device, uint64_t bytes);
 /** Before the vendor is asked for `bytes` of memory that is not served: what is vacant goes back, as far as
  * the device would lack it natively, too. No lock held; calls the vendor, waits for no work. */
 void ms_keep_before_followed(int device, uint64_t bytes);

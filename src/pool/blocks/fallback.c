@@ -21,6 +21,7 @@ struct fallback {
     const struct ms_request *request;
     int status; /* the vendor's, of what it was asked for last */
     bool busy;  /* there was some where something is under way */
+    bool asked; /* other processes */
     uint64_t deadline, pause;
     uint64_t ended; /* of what goes back (driver_frees.h), when the vendor was asked last */
 };
@@ -172,6 +173,18 @@ static struct ms_slot *out_of_a_chunk(struct fallback *c)
     return slot;
 }
 
+/* Other processes are asked for what is free in them, once, and only when this one has nothing left. */
+static struct ms_slot *of_other_processes(struct fallback *c)
+{
+    struct ms_heap *heap = c->heap;
+    if (c->asked || !ms_policy->ask_others)
+        return NULL;
+    c->asked = true;
+    if (!ms_policy->ask_others(heap->gpu, heap->device, ms_request_pages(c->request)))
+        return NULL;
+    return ms_grow_least(heap, c->request, &c->status);
+}
+
 /* True if more may become free, or go back, in some context on the device. */
 static bool room_may_come(int device)
 {
@@ -320,7 +333,8 @@ static const struct ladder {
     step_t first[8], last[8];
     bool (*may_come)(const struct fallback *);
 } of_context = {{what_is_free, behind_a_fence, in_all_caches, more},
-                {what_is_over, pages_together, in_place_of_what_is_vacant, out_of_a_chunk},
+                {what_is_over, pages_together, in_place_of_what_is_vacant, out_of_a_chunk,
+                 of_other_processes},
                 context_may_come},
   of_stream = {{from_heap, freed_here, what_came_home, in_all_caches, of_idle_streams, more_in_order},
                {what_is_home, of_any_stream, in_place_of_others, behind_its_users},
@@ -370,6 +384,11 @@ static struct ms_slot *out_of_memory(struct fallback *c, const struct ladder *la
     if (c->pause)
         atomic_fetch_add_explicit(&heap->limbo_waits, 1, memory_order_relaxed);
     return slot;
+}
+
+uint64_t ms_pool_give_back(int device, uint64_t bytes)
+{
+    return ms_keep_make_room(device, bytes);
 }
 
 struct ms_slot *ms_fallback_at_hand(struct ms_heap *heap, const struct ms_request *request)

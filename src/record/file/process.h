@@ -19,6 +19,17 @@ enum ms_end_reason {
     MS_END_COUNT
 };
 
+/** Memory that went between this process and others on its devices: how often it asked them, how many heard
+ * and how many bytes they gave back; how often it was asked, and how many it gave. */
+enum ms_neighbours_count {
+    MS_NEIGHBOURS_ASKED,
+    MS_NEIGHBOURS_HEARD,
+    MS_NEIGHBOURS_BROUGHT,
+    MS_NEIGHBOURS_ASKED_HERE,
+    MS_NEIGHBOURS_GIVEN,
+    MS_NEIGHBOURS_COUNT
+};
+
 struct ms_process {
     int32_t pid, ppid;
     uint64_t
@@ -49,7 +60,8 @@ struct ms_process {
     _Atomic uint64_t latest_ns;       /* when something happened, at the latest turn of a timeline's bucket */
     _Atomic uint64_t oom_parts;       /* of oom_count: parts of another, or answered when asked again */
     uint64_t trace_part_bytes;        /* trace_file.h: of a trace with a limit, else 0 */
-    uint64_t unused[45];
+    _Atomic uint64_t neighbours[MS_NEIGHBOURS_COUNT];
+    uint64_t unused[40];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

@@ -385,6 +385,8 @@ static int clean_process(void)
     clamp_atomic(&process->death_count, INT64_MAX);
     for (unsigned i = 0; i < MS_ROUTE_COUNT; i++)
         clamp_atomic(&process->routes[i], INT64_MAX);
+    for (unsigned i = 0; i < MS_NEIGHBOURS_COUNT; i++)
+        clamp_atomic(&process->neighbours[i], INT64_MAX);
     return 0;
 }
 

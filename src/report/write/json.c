@@ -66,6 +66,21 @@ static void write_coverage(struct ms_out *out, struct ms_report_input *input)
     ms_out_raw(out, text);
 }
 
+/* Only of a process that asked others for memory, or was asked. */
+static void write_neighbours(struct ms_out *out)
+{
+    const _Atomic uint64_t *counts = ms_process()->neighbours;
+    if (!count_of(&counts[MS_NEIGHBOURS_ASKED]) && !count_of(&counts[MS_NEIGHBOURS_ASKED_HERE]))
+        return;
+    ms_out_key(out, "neighbours");
+    ms_out_value(out, json_pack("{s:I, s:I, s:I, s:I, s:I}", "asked",
+                                (json_int_t)count_of(&counts[MS_NEIGHBOURS_ASKED]), "heard",
+                                (json_int_t)count_of(&counts[MS_NEIGHBOURS_HEARD]), "brought_bytes",
+                                (json_int_t)count_of(&counts[MS_NEIGHBOURS_BROUGHT]), "asked_here",
+                                (json_int_t)count_of(&counts[MS_NEIGHBOURS_ASKED_HERE]), "given_bytes",
+                                (json_int_t)count_of(&counts[MS_NEIGHBOURS_GIVEN])));
+}
+
 static uint64_t all_calls(const struct ms_snapshot *snapshot)
 {
     uint64_t calls = 0;
@@ -176,6 +191,7 @@ void ms_json_write(struct ms_out *out, struct ms_report_input *input)
     ms_json_events(out, input);
     ms_json_inner(out, input);
     write_coverage(out, input);
+    write_neighbours(out);
     write_overhead(out, input);
     write_diagnostics(out, input);
     ms_out_end_object(out);

@@ -1,0 +1,308 @@
+/* neighbours.c - see neighbours.h. Runs in the program's threads, inside a hook scope, and where
+ * MEMSHIM_YIELD=thread in one thread of memshim's own, which sleeps until others ask. */
+#include "hooks/serve/neighbours.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/options/options.h"
+#include "base/thread/cancel.h"
+#include "hooks/hook_scope.h"
+#include "hooks/serve/limit.h"
+#include "hooks/serve/serve.h"
+#include "hooks/serve/serve_handles.h"
+#include "pool/stream/driver_frees.h"
+#include "quota/quota.h"
+#include "record/file/process.h"
+#include "record/footprint/footprints.h"
+#include "share/asks.h"
+#include "share/member.h"
+
+enum { WHY_BYTES = 400 };
+/* Who is at work answers within milliseconds; who is not delays others by this, once. */
+#define ANSWER_MOST_MS 1000u
+#define AWAIT_NS       1000000000u
+
+static _Atomic bool met[MS_DEVICES_MAX];
+static _Atomic int met_count;
+static char group[MS_SHARE_GROUP_PATH];
+
+/* --- the share ------------------------------------------------------------------------------------------ */
+
+static bool share_take(int device, uint64_t bytes, uint64_t taken_bytes)
+{
+    struct ms_admission *admission = ms_share_held(device, taken_bytes);
+    uint64_t missing;
+
+    return !admission || ms_admission_take(admission, bytes, &missing);
+}
+
+static void share_note(int device, uint64_t bytes)
+{
+    struct ms_admission *admission = ms_share_of(device);
+
+    if (admission)
+        ms_admission_note(admission, bytes);
+}
+
+static void share_give(int device, uint64_t bytes)
+{
+    struct ms_admission *admission = ms_share_of(device);
+
+    if (admission)
+        ms_admission_give(admission, bytes);
+}
+
+static uint64_t share_room(int device)
+{
+    struct ms_admission *admission = ms_share_of(device);
+
+    return admission ? ms_admission_room(admission) : UINT64_MAX;
+}
+
+static const struct ms_quota_others others = {
+    .take = share_take, .note = share_note, .give_back = share_give, .room = share_room};
+
+uint64_t ms_neighbours_missing(int device, uint64_t bytes)
+{
+    uint64_t room = ms_quota_is_shared(device) ? share_room(device) : UINT64_MAX;
+
+    return bytes > room ? bytes - room : 0;
+}
+
+/* --- a place on the page -------------------------------------------------------------------------------- */
+
+static bool has_share(void)
+{
+    return *ms_option_text(MS_OPT_SHARE) != '\0';
+}
+
+static bool has_identity(const uint8_t uuid[16])
+{
+    unsigned sum = 0;
+
+    for (int i = 0; i < 16; i++)
+        sum |= uuid[i];
+    return sum != 0;
+}
+
+/* Without a share nobody has asked for it, and a process that finds no page is as it always was. */
+static void say_joined(int device, enum ms_share_joined joined, const char *why)
+{
+    enum ms_log_level level = has_share() || *ms_option_text(MS_OPT_SHARE_GROUP) ? MS_LOG_WARN : MS_LOG_INFO;
+
+    if (joined == MS_SHARE_ALONE)
+        ms_diagnostic(level, "share", "device %d is not shared with other processes: %s", device, why);
+    else if (joined == MS_SHARE_UNGUARANTEED)
+        ms_diagnostic(level, "share", "nothing of device %d is kept for this process: %s", device, why);
+}
+
+static void meet(const struct ms_gpu *gpu, int device)
+{
+    struct ms_gpu_description about = {.total_bytes = 0};
+    struct ms_share_wish wish = {.device = device, .used_bytes = ms_quota_taken(device)};
+    char why[WHY_BYTES] = "its driver does not say which one it is";
+    enum ms_share_joined joined = MS_SHARE_ALONE;
+    int cancel_state = ms_cancel_hold();
+
+    ms_gpu_describe(gpu, device, &about);
+    wish.total_bytes = about.total_bytes;
+    memcpy(wish.uuid, about.uuid, sizeof wish.uuid);
+    wish.most_bytes = ms_limit_of(about.total_bytes);
+    if (has_share()) {
+        uint64_t most;
+        ms_option_pair(MS_OPT_SHARE, about.total_bytes, &wish.guarantee_bytes, &most);
+    }
+    wish.directory = ms_share_group(group, sizeof group) ? group : NULL;
+    if (about.total_bytes && has_identity(about.uuid))
+        joined = ms_share_join(&wish, why, sizeof why);
+    if (joined != MS_SHARE_ALONE && has_share())
+        ms_quota_share(device, &others);
+    say_joined(device, joined, why);
+    ms_cancel_release(cancel_state);
+}
+
+/* --- asking --------------------------------------------------------------------------------------------- */
+
+static void count(unsigned which, uint64_t change)
+{
+    atomic_fetch_add_explicit(&ms_process()->neighbours[which], change, memory_order_relaxed);
+}
+
+/* True if the share has refused the bytes, and does no more: processes without a place may have given some
+ * back. */
+static bool driver_has_more(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    bool is_refused = ms_neighbours_missing(device, bytes) > 0;
+    size_t left = 0, total = 0;
+    uint64_t context;
+
+    if (ms_gpu_current(gpu, &context) == device && ms_gpu_memory(gpu, &left, &total))
+        ms_neighbours_tell_free(device, left);
+    return is_refused && !ms_neighbours_missing(device, bytes);
+}
+
+bool ms_neighbours_ask(const struct ms_gpu *gpu, int device, uint64_t bytes)
+{
+    struct ms_admission *admission = ms_share_of(device);
+    uint64_t wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS), brought = 0;
+    unsigned heard;
+
+    if (!admission || ms_quota_own_room(device) < bytes)
+        return false;
+    if (driver_has_more(gpu, device, bytes))
+        return true;
+    wait_ms = wait_ms < ANSWER_MOST_MS ? wait_ms : ANSWER_MOST_MS;
+    heard = ms_asks_make(admission, bytes, wait_ms * 1000000u, &brought);
+    count(MS_NEIGHBOURS_ASKED, 1);
+    count(MS_NEIGHBOURS_HEARD, heard);
+    count(MS_NEIGHBOURS_BROUGHT, brought);
+    return driver_has_more(gpu, device, bytes) || heard > 0;
+}
+
+/* --- being asked ---------------------------------------------------------------------------------------- */
+
+static uint64_t give_back(int device, uint64_t bytes)
+{
+    uint64_t given = 0;
+
+    if (!ms_serve_is_on() || !bytes || ms_option_int(MS_OPT_YIELD) == MS_YIELD_OFF)
+        return 0;
+    given = ms_recycled_give_back(device);
+    if (given < bytes)
+        given += ms_pool_give_back(device, bytes - given);
+    ms_driver_frees_settle(device);
+    return given;
+}
+
+static void answer_on(int device)
+{
+    struct ms_admission *admission = ms_share_of(device);
+    uint64_t wanted, given;
+    uint32_t asks;
+
+    if (!admission || !ms_asks_wait_here(admission))
+        return;
+    wanted = ms_asks_hear(admission, &asks);
+    given = give_back(device, wanted);
+    count(MS_NEIGHBOURS_ASKED_HERE, 1);
+    count(MS_NEIGHBOURS_GIVEN, given);
+    ms_asks_answered(admission, asks, given);
+}
+
+void ms_neighbours_answer(void)
+{
+    int cancel_state = ms_cancel_hold();
+
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (atomic_load_explicit(&met[device], memory_order_acquire))
+            answer_on(device);
+    }
+    ms_cancel_release(cancel_state);
+}
+
+/* Every few milliseconds, in a thread that asks for the time. */
+static void look_for_asks(void)
+{
+    struct ms_admission *admission;
+
+    if (!atomic_load_explicit(&met_count, memory_order_relaxed))
+        return;
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        if (atomic_load_explicit(&met[device], memory_order_acquire) &&
+            (admission = ms_share_of(device)) != NULL && ms_asks_wait_here(admission))
+            atomic_fetch_or_explicit(&ms_serve_due, MS_SERVE_ASKED, memory_order_relaxed);
+    }
+}
+
+/* It lives as long as the process, and dies in a fork, where the child begins another. */
+static void *answer_for_ever(void *arg)
+{
+    struct ms_admission *admission = arg;
+    struct ms_hook_scope scope;
+
+    for (;;) {
+        ms_asks_await(admission, AWAIT_NS);
+        ms_hook_scope_enter(&scope);
+        ms_neighbours_answer();
+        ms_hook_scope_leave(&scope);
+    }
+    return NULL;
+}
+
+static void start_thread(struct ms_admission *admission)
+{
+    sigset_t all, before;
+    pthread_t thread;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, answer_for_ever, admission) == 0)
+        pthread_detach(thread);
+    else
+        ms_diagnostic(MS_LOG_WARN, "share",
+                      "no thread can be started: memory goes back at the next call instead");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* --- from outside --------------------------------------------------------------------------------------- */
+
+void ms_neighbours_start(void)
+{
+    if (has_share())
+        ms_quota_bound();
+    ms_clock_watch(look_for_asks);
+}
+
+void ms_neighbours_end(void)
+{
+    int cancel_state = ms_cancel_hold();
+
+    ms_share_leave();
+    ms_cancel_release(cancel_state);
+}
+
+void ms_neighbours_meet(const struct ms_gpu *gpu, int device)
+{
+    if (device < 0 || device >= MS_DEVICES_MAX || atomic_exchange(&met[device], true))
+        return;
+    meet(gpu, device);
+    atomic_fetch_add(&met_count, 1);
+    if (ms_option_int(MS_OPT_YIELD) == MS_YIELD_THREAD && ms_share_of(device))
+        start_thread(ms_share_of(device));
+}
+
+void ms_neighbours_tell(int device, uint64_t cached_bytes)
+{
+    struct ms_admission *admission = ms_share_of(device);
+    struct ms_share_row *row;
+
+    if (!admission)
+        return;
+    row = &admission->page->rows[admission->row];
+    if (!ms_quota_is_shared(device)) /* else each request has told it */
+        atomic_store_explicit(&row->used_bytes, ms_quota_taken(device), memory_order_relaxed);
+    atomic_store_explicit(&row->cached_bytes, cached_bytes, memory_order_relaxed);
+    atomic_store_explicit(&row->contexts_bytes, ms_ledger_taken(device), memory_order_relaxed);
+}
+
+void ms_neighbours_tell_free(int device, uint64_t free_bytes)
+{
+    struct ms_admission *admission = ms_share_of(device);
+
+    if (admission)
+        ms_admission_tell_free(admission->page, free_bytes);
+}
+
+static void neighbours_reset(void)
+{
+    for (int device = 0; device < MS_DEVICES_MAX; device++)
+        atomic_store_explicit(&met[device], false, memory_order_relaxed);
+    atomic_store_explicit(&met_count, 0, memory_order_relaxed);
+}
+MS_AT_FORK(MS_FORK_SERVICE, neighbours_reset);

@@ -1,0 +1,134 @@
+/* shares.c - see shares.h. A page is a file that others write: it is read once, and every figure is clamped.
+ */
+#include "cli/live/shares.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/live/stale_text.h"
+#include "report/read/read.h"
+#include "report/text/text.h"
+#include "report/write/out.h"
+#include "share/member.h"
+
+static uint64_t figure(const _Atomic uint64_t *word)
+{
+    uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
+    return value < INT64_MAX / (MS_SHARE_ROWS + 2) ? value : INT64_MAX / (MS_SHARE_ROWS + 2);
+}
+
+/* Whoever holds the lock of the row lives; the number is another's where it is of another namespace. */
+static bool is_alive(int fd, unsigned row)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+    return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static json_t *process_json(const struct ms_share_row *row)
+{
+    char name[MS_SHARE_NAME + 1];
+    json_t *json = json_pack(
+        "{s:i, s:I, s:I, s:I, s:I}", "pid", (int)row->pid, "used_bytes", (json_int_t)figure(&row->used_bytes),
+        "guarantee_bytes", (json_int_t)figure(&row->guarantee_bytes), "cached_bytes",
+        (json_int_t)figure(&row->cached_bytes), "contexts_bytes", (json_int_t)figure(&row->contexts_bytes));
+    snprintf(name, sizeof name, "%.*s", MS_SHARE_NAME, row->name);
+    json_object_set_new(json, "name", ms_out_string(name));
+    if (atomic_load(&row->most_bytes) != UINT64_MAX)
+        json_object_set_new(json, "most_bytes", json_integer((json_int_t)figure(&row->most_bytes)));
+    return json;
+}
+
+static json_t *device_json(int fd, const struct ms_share_page *page)
+{
+    uint64_t total = figure(&page->head.total_bytes), others = figure(&page->head.others_bytes),
+             used = others;
+    json_t *processes = json_array();
+    char uuid[33];
+    for (int i = 0; i < 16; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", page->head.uuid[i]);
+    for (unsigned i = 0; i < ms_share_rows(page); i++) {
+        if (!atomic_load(&page->rows[i].is_taken) || !is_alive(fd, i))
+            continue;
+        used += figure(&page->rows[i].used_bytes);
+        json_array_append_new(processes, process_json(&page->rows[i]));
+    }
+    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "uuid", uuid, "total_bytes", (json_int_t)total,
+                     "free_bytes", (json_int_t)(used < total ? total - used : 0), "others_bytes",
+                     (json_int_t)others, "processes", processes);
+}
+
+struct search {
+    json_t *devices;
+    bool of_group; /* whose pages may be anybody's */
+};
+
+/* A page in which nobody is says nothing. */
+static void shares_read(const struct search *search, int directory_fd, const char *name)
+{
+    json_t *device = NULL;
+    struct ms_share_page *page = malloc(sizeof *page);
+    int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    if (page && fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        (search->of_group || status.st_uid == geteuid()) &&
+        pread(fd, (void *)page, sizeof *page, 0) == (ssize_t)sizeof *page &&
+        memcmp(page->head.magic, MS_SHARE_MAGIC, sizeof page->head.magic) == 0 &&
+        page->head.version == MS_SHARE_VERSION)
+        device = device_json(fd, page);
+    if (device && json_array_size(json_object_get(device, "processes")))
+        json_array_append(search->devices, device);
+    json_decref(device);
+    if (fd >= 0)
+        close(fd);
+    free(page);
+}
+
+static void read_directory(void *arg, const char *path)
+{
+    const struct search *search = arg;
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)) != NULL)
+        if (strncmp(entry->d_name, "memshim-share-", strlen("memshim-share-")) == 0)
+            shares_read(search, dirfd(directory), entry->d_name);
+    if (directory)
+        closedir(directory);
+}
+
+json_t *ms_shares_json(void)
+{
+    struct search search = {.devices = json_array()};
+    char group[MS_SHARE_GROUP_PATH];
+    if (search.devices)
+        ms_stale_places(read_directory, &search);
+    search.of_group = true;
+    if (search.devices && ms_share_group(group, sizeof group))
+        read_directory(&search, group);
+    return search.devices;
+}
+
+void ms_shares_put(FILE *out, const json_t *device)
+{
+    const json_t *process;
+    size_t i;
+    json_int_t others = ms_report_int(device, "others_bytes");
+    fprintf(out, "%s = %s free", ms_text_size(ms_report_int(device, "total_bytes")).text,
+            ms_text_size(ms_report_int(device, "free_bytes")).text);
+    json_array_foreach (json_object_get(device, "processes"), i, process) {
+        json_int_t kept = ms_report_int(process, "guarantee_bytes"),
+                   cached = ms_report_int(process, "cached_bytes");
+        fprintf(out, " + %s ", ms_text_size(ms_report_int(process, "used_bytes")).text);
+        ms_text_put(out, ms_report_text(process, "name"));
+        fprintf(out, " %d", (int)ms_report_int(process, "pid"));
+        if (kept)
+            fprintf(out, " (%s kept for it%s", ms_text_size(kept).text, cached ? ", " : ")");
+        if (cached)
+            fprintf(out, "%s%s free in it)", kept ? "" : " (", ms_text_size(cached).text);
+    }
+    if (others)
+        fprintf(out, " + %s others", ms_text_size(others).text);
+}

@@ -1,0 +1,17 @@
+/* shares.h - devices that processes share, out of their pages (docs/internals/share-format.md).
+ *
+ * Floor 5. Nothing is written and no lock taken: who is there is asked of the kernel. */
+#ifndef MS_CLI_LIVE_SHARES_H
+#define MS_CLI_LIVE_SHARES_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/** The devices of all pages that can be found: where ledgers lie, and in the group's directory. Each is
+ * `{uuid, total_bytes, free_bytes, others_bytes, processes[]}`; free is what no process has and no other
+ * took, as far as anybody saw. NULL without memory. */
+json_t *ms_shares_json(void);
+/** One of those as one line without its end: "4.0 GiB = 1.0 GiB free + ...". */
+void ms_shares_put(FILE *out, const json_t *device);
+
+#endif

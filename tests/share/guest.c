@@ -1,0 +1,123 @@
+/*
+ * guest.c - a process on a device that does as it is told line by line, and says what came of it: for
+ * neighbours.py. "a N KIND MIB" asks for block N and says the status, "f N" frees it, "m" says what
+ * cudaMemGetInfo says in MiB, "w" works for a while with small blocks that come and go, and "k" makes a child
+ * of fork that lives on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vendor/abi/cuda_driver.h"
+#include "vendor/abi/cuda_driver_fn.h"
+#include "vendor/abi/cuda_runtime.h"
+#include "vendor/abi/cuda_runtime_fn.h"
+
+#define MIB ((size_t)1 << 20)
+enum { BLOCKS = 16, TURNS = 40, TURN_US = 1000 };
+
+static struct block {
+    char kind;
+    void *address;
+    CUmemGenericAllocationHandle handle;
+    CUarray array;
+} blocks[BLOCKS];
+
+static int array_create(CUarray *array_p, size_t bytes)
+{
+    CUDA_ARRAY3D_DESCRIPTOR about;
+
+    memset(&about, 0, sizeof about);
+    about.Width = 1024;
+    about.Height = bytes / 4096;
+    about.Format = CU_AD_FORMAT_FLOAT;
+    about.NumChannels = 1;
+    return (int)cuArray3DCreate_v2(array_p, &about);
+}
+
+static int handle_create(CUmemGenericAllocationHandle *handle_p, size_t bytes)
+{
+    CUmemAllocationProp about;
+
+    memset(&about, 0, sizeof about);
+    about.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    about.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    return (int)cuMemCreate(handle_p, bytes, &about, 0);
+}
+
+static int block_alloc(struct block *block, char kind, size_t bytes)
+{
+    int status;
+
+    block->kind = kind;
+    switch (kind) {
+    case 'h':
+        return handle_create(&block->handle, bytes);
+    case 'r':
+        return array_create(&block->array, bytes);
+    case 'm':
+        status = (int)cudaMallocManaged(&block->address, bytes, 1);
+        break;
+    case 's':
+        status = (int)cudaMallocAsync(&block->address, bytes, NULL);
+        break;
+    default:
+        status = (int)cudaMalloc(&block->address, bytes);
+    }
+    cudaGetLastError();
+    return status;
+}
+
+static int block_free(const struct block *block)
+{
+    if (block->kind == 'h')
+        return (int)cuMemRelease(block->handle);
+    if (block->kind == 'r')
+        return (int)cuArrayDestroy(block->array);
+    return block->kind == 's' ? (int)cudaFreeAsync(block->address, NULL) : (int)cudaFree(block->address);
+}
+
+static int work(void)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < TURNS; i++) {
+        void *small = NULL;
+        usleep(TURN_US);
+        wrong += cudaMalloc(&small, 256) != cudaSuccess || cudaFree(small) != cudaSuccess;
+    }
+    return wrong;
+}
+
+static void tell_memory(void)
+{
+    size_t left = 0, total = 0;
+    int status = (int)cudaMemGetInfo(&left, &total);
+
+    printf("%d %zu %zu\n", status, left / MIB, total / MIB);
+}
+
+int main(void)
+{
+    char line[80], kind;
+    unsigned n, mib;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while (fgets(line, sizeof line, stdin)) {
+        if (sscanf(line, "a %u %c %u", &n, &kind, &mib) == 3 && n < BLOCKS)
+            printf("%d\n", block_alloc(&blocks[n], kind, mib * MIB));
+        else if (sscanf(line, "f %u", &n) == 1 && n < BLOCKS)
+            printf("%d\n", block_free(&blocks[n]));
+        else if (*line == 'm')
+            tell_memory();
+        else if (*line == 'w')
+            printf("%d\n", work());
+        else if (*line == 'k' && fork() == 0)
+            for (;;)
+                pause();
+        else
+            printf("0\n");
+    }
+    return 0;
+}

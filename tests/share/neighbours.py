@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Processes on one simulated device: shares hold, for memory of each kind; what is free in one goes to another that is short of it; who does not
+answer delays nobody twice; and whatever stands in the place of the page, a program runs as without it."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
+from hooklib import BUILD, MEMSHIM, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "tests", "share", "guest")
+KINDS = {"d": "cudaMalloc", "s": "cudaMallocAsync", "m": "cudaMallocManaged", "h": "cuMemCreate", "r": "cuArray3DCreate"}
+NO_MEMORY = 2
+WAIT = {"MEMSHIM_OOM_WAIT_MS": "200"}
+scenes = 0
+
+
+class Scene:
+    """A device of 4 GiB, and the processes on it."""
+    def __init__(self, **more):
+        global scenes
+        scenes += 1
+        self.where = os.path.join(TMP, "scene%d" % scenes)
+        self.more, self.guests = more, []
+        for name in ("device", "pages"):
+            os.makedirs(os.path.join(self.where, name))
+
+    def page(self):
+        return os.path.join(self.where, "pages", "memshim-share-%d-6d656d73696d40008000000000000001" % os.geteuid())
+
+    def guest(self, native=False, **more):
+        report = os.path.join(self.where, "report%d.json" % len(self.guests))
+        variables = {"MEMSIM_LEDGER": os.path.join(self.where, "device"), "MEMSIM_MEMORY": "4G",
+                     "MEMSHIM_DIR": os.path.join(self.where, "pages"), **self.more, **more}
+        environment = native_environment(**variables) if native else shim_environment(report, **variables)
+        guest = Guest(environment, report)
+        self.guests.append(guest)
+        return guest
+
+    def top(self, how):
+        environment = native_environment(MEMSHIM_DIR=os.path.join(self.where, "pages"), COLUMNS="200")
+        return subprocess.run([MEMSHIM, "top", "--count", "1", how], env=environment, text=True, capture_output=True, check=True).stdout
+
+    def end(self):
+        for guest in self.guests:
+            guest.end()
+
+
+class Guest:
+    """One process, told line by line."""
+    def __init__(self, environment, report):
+        self.report, self.ended = report, False
+        self.process = subprocess.Popen([PROGRAM], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        return [int(word) for word in self.process.stdout.readline().split()]
+
+    def do(self, line):
+        self.say(line)
+        return self.hear()[0]
+
+    def ask(self):
+        self.say("m")
+        return self.hear()[1:]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.ended = True
+
+    def end(self):
+        """What it wrote to standard error."""
+        if self.ended:
+            return ""
+        self.ended = True
+        return self.process.communicate()[1]
+
+    def told(self, key):
+        with open(self.report, encoding="utf-8") as report:
+            return json.load(report).get(key)
+
+
+def is_asked():
+    """Natively what one has freed another may have; so it is under memshim, where it would be kept."""
+    for words, yields, status in (("at its next call", "call", 0), ("at once, by a thread", "thread", 0), ("never", "off", NO_MEMORY)):
+        scene = Scene(MEMSHIM_YIELD=yields)
+        one, other = scene.guest(), scene.guest()
+        one.do("a 9 d 1")
+        one.do("w") # it has memory for what comes and goes there, and will not give any back to have some
+        one.do("a 1 d 3000")
+        one.do("f 1")
+        other.do("a 1 d 10")
+        other.say("a 2 d 3000")
+        if yields != "thread":
+            one.do("w")
+        got = other.hear()[0]
+        scene.end()
+        asked, gave = other.told("neighbours") or dict.fromkeys(("asked", "heard", "brought_bytes")), one.told("neighbours") or dict.fromkeys(("asked_here", "given_bytes"))
+        fact(got == status, "memory that is free in one process goes to another %s: status %d" % (words, got), [asked, gave])
+        fact(asked["asked"] == 1 and asked["heard"] == 1 and (asked["brought_bytes"] >= 2000 << 20) == (status == 0) and
+             gave["asked_here"] == 1 and gave["given_bytes"] == asked["brought_bytes"], "both reports say so", [asked, gave])
+
+
+def does_not_answer():
+    """Idle, or stopped: it delays others once."""
+    for words, stops in (("makes no call", False), ("was stopped", True)):
+        scene = Scene(**WAIT)
+        one, other = scene.guest(), scene.guest()
+        one.do("a 1 d 3000")
+        one.do("f 1")
+        other.do("a 1 d 10")
+        if stops:
+            one.process.send_signal(signal.SIGSTOP)
+        statuses = [other.do("a 2 d 3000") for _ in range(3)]
+        one.process.send_signal(signal.SIGCONT)
+        fact(statuses == [NO_MEMORY] * 3, "one that %s gives nothing, and the request is refused" % words, statuses)
+        one.do("w")
+        fact(other.do("a 2 d 3000") == 0, "when it goes on it gives back what was asked for")
+        scene.end()
+        fact(other.told("neighbours")["heard"] == 0, "nobody was waited for in vain and heard", [other.told("neighbours")])
+
+
+def live_is_kept():
+    scene = Scene(**WAIT)
+    one, other = scene.guest(), scene.guest()
+    one.do("a 1 d 3000")
+    other.do("a 1 d 10")
+    other.say("a 2 d 3000")
+    one.do("w")
+    fact(other.hear()[0] == NO_MEMORY, "what is in use is nobody else's")
+    fact(one.do("f 1") == 0, "and is there still")
+    scene.end()
+
+
+def caches_together():
+    """Four processes take turns, each with more than a fourth of the device; natively all fit."""
+    for native in (True, False):
+        scene = Scene()
+        guests = [scene.guest(native) for _ in range(4)]
+        statuses = []
+        for turn in range(8):
+            guest, rest = guests[turn % 4], [other for other in guests if other is not guests[turn % 4]]
+            guest.say("a 1 d 1500")
+            for other in rest:
+                other.say("w")
+            statuses.append(guest.hear()[0])
+            statuses += [other.hear()[0] for other in rest]
+            statuses.append(guest.do("f 1"))
+        scene.end()
+        fact(not any(statuses), "four whose caches together are more than the device: none is refused %s" % ("natively" if native else "under memshim"), statuses)
+
+
+def shares_hold():
+    scene = Scene(**WAIT)
+    one, other = scene.guest(MEMSHIM_SHARE="1G/3G"), scene.guest(MEMSHIM_SHARE="2G")
+    one.do("a 9 d 1")
+    other.do("a 9 d 1")
+    fact(one.ask()[1] == 3072 and other.ask()[1] == 4096, "each sees its share as the device's memory", [one.ask(), other.ask()])
+    for kind, name in KINDS.items():
+        statuses = [one.do("a 1 %s 2500" % kind), one.do("a 2 %s 1900" % kind), one.do("a 3 %s 300" % kind)]
+        fact(statuses == [NO_MEMORY, 0, NO_MEMORY], "%s: what is kept for the other is not given away" % name, statuses)
+        statuses = [other.do("a 1 %s 2000" % kind), other.do("a 2 %s 2000" % kind)]
+        fact(statuses == [0, NO_MEMORY], "%s: it is there for the other, and no more" % name, statuses)
+        fact([one.do("f 2"), other.do("f 1")] == [0, 0] and one.do("a 2 d 2000") == 0 and one.do("f 2") == 0, "%s: freed, it is there again" % name)
+    told = json.loads(scene.top("--json"))["shares"]
+    rows = {row["pid"]: row for row in told[0]["processes"]}
+    fact(len(told) == 1 and rows[one.process.pid]["guarantee_bytes"] == 1 << 30 and rows[other.process.pid]["guarantee_bytes"] == 2 << 30 and
+         told[0]["total_bytes"] == told[0]["free_bytes"] + told[0]["others_bytes"] + sum(row["used_bytes"] for row in rows.values()),
+         "memshim top has both, and the sum", told)
+    line = [line for line in scene.top("--lines").splitlines() if " = " in line]
+    fact(len(line) == 1 and "4.00 GiB = " in line[0] and line[0].count(" guest ") == 2 and "(2.00 GiB kept for it" in line[0], "and a line of them", line)
+    free = other.ask()[0]
+    fact(other.do("a 1 d %d" % (free - 40)) == 0 and other.do("a 2 d 100") == NO_MEMORY, "what is said to be free can be had: %d MiB" % free)
+    other.kill()
+    fact(one.do("a 1 d 2900") == 0, "a process that was killed returns its share at once")
+    said = one.end()
+    fact(not said and {row["cause"] for row in one.told("oom")} == {"limit"}, "nothing is said; the report tells of the limit", [said])
+    scene.end()
+
+
+def too_many():
+    scene = Scene(**WAIT)
+    one, other = scene.guest(MEMSHIM_SHARE="3G"), scene.guest(MEMSHIM_SHARE="2G")
+    one.do("a 9 d 1")
+    fact(other.do("a 1 d 100") == 0, "one guarantee too many: the program runs")
+    fact(other.do("a 2 d 1500") == NO_MEMORY and one.do("a 1 d 3000") == 0, "with nothing that is kept for it")
+    said = other.end()
+    fact(said.count("\n") == 1 and "nothing of device 0 is kept for this process: the guarantees of all" in said, "and says so in one line", [said])
+    scene.end()
+
+
+def without_a_share():
+    """A process that asked for no share takes what it can, and is counted by those that did."""
+    scene = Scene(**WAIT)
+    one, other, native = scene.guest(), scene.guest(MEMSHIM_SHARE="1G/4G"), scene.guest(native=True)
+    statuses = [other.do("a 9 d 1"), one.do("a 1 d 2000"), native.do("a 1 d 1000")]
+    fact(statuses == [0, 0, 0], "three processes, one of which has a share", statuses)
+    other.ask() # the driver is asked, so others' part is known
+    statuses = [other.do("a 1 d 900"), other.do("a 2 d 300")]
+    fact(statuses == [0, NO_MEMORY], "what others have taken before is not there for it", statuses)
+    fact(native.do("f 1") == 0 and other.do("a 2 d 300") == 0, "until they give it back")
+    scene.end()
+
+
+def group():
+    where = os.path.join(TMP, "group")
+    os.mkdir(where, 0o770)
+    scene = Scene(MEMSHIM_SHARE_GROUP=where, **WAIT)
+    one, other = scene.guest(MEMSHIM_SHARE="2G"), scene.guest(MEMSHIM_SHARE="1G")
+    fact(one.do("a 1 d 10") == 0 and other.do("a 1 d 10") == 0 and other.do("a 2 d 2500") == NO_MEMORY, "a group's page lies in its directory")
+    fact(os.listdir(where) == ["memshim-share-6d656d73696d40008000000000000001"], "under the device's name", os.listdir(where))
+    scene.end()
+    scene = Scene(MEMSHIM_SHARE_GROUP=os.path.join(TMP, "none"), MEMSHIM_SHARE="1G")
+    one = scene.guest()
+    fact(one.do("a 1 d 3000") == 0, "without the directory the program runs")
+    said = one.end()
+    fact(said.count("\n") == 1 and "device 0 is not shared with other processes: " in said and "No such file" in said, "and says why in one line", [said])
+
+
+def hostile():
+    """Without a share nobody asked for the page, and nothing is said; with one there is a line."""
+    for words, make in (("a pipe", os.mkfifo), ("a directory", os.mkdir), ("a link", lambda path: os.symlink("/dev/zero", path)),
+                        ("random bytes", lambda path: open(path, "wb").write(os.urandom(24576)))):
+        for share in ({}, {"MEMSHIM_SHARE": "1G"}):
+            scene = Scene(**share)
+            make(scene.page())
+            one = scene.guest()
+            status, said = one.do("a 1 d 3000"), one.end()
+            fact(status == 0 and said.count("\n") == len(share) and ("is not shared" in said) == bool(share),
+                 "%s in the place of the page%s: the program runs" % (words, ", with a share" if share else ""), [status, said])
+
+
+def children():
+    """A child of fork that lives on holds nothing of its parent's."""
+    scene = Scene(**WAIT)
+    one, other = scene.guest(MEMSHIM_SHARE="3G"), scene.guest(MEMSHIM_SHARE="1G")
+    other.do("a 1 d 10")
+    one.do("a 1 d 2000")
+    one.do("k")
+    child = open("/proc/%d/task/%d/children" % (one.process.pid, one.process.pid), encoding="ascii").read().split()
+    one.kill()
+    status = other.do("a 2 d 3000")
+    fact(len(child) == 1 and status == 0, "a child that lives on does not keep its parent's share", [child, status])
+    for pid in child:
+        os.kill(int(pid), signal.SIGKILL)
+    scene.end()
+
+
+def leaves_nothing():
+    scene = Scene()
+    one, other = scene.guest(), scene.guest(MEMSHIM_MODE="track", MEMSHIM_SHARE="1G")
+    one.do("a 1 d 10")
+    other.do("a 1 d 10")
+    one.end()
+    fact(os.path.exists(scene.page()), "a page stays as long as anybody is on it")
+    scene.end()
+    fact(os.listdir(os.path.dirname(scene.page())) == [], "and goes with the last process", os.listdir(os.path.dirname(scene.page())))
+
+
+def values():
+    for value in ("2G/1G", "1G/", "/1G", "x", "120%", "1G/2G/3G"):
+        scene = Scene(MEMSHIM_SHARE=value)
+        one = scene.guest()
+        status, said = one.do("a 1 d 10"), one.end()
+        fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
+
+
+plan(64)
+is_asked()
+does_not_answer()
+live_is_kept()
+caches_together()
+shares_hold()
+too_many()
+without_a_share()
+group()
+hostile()
+children()
+leaves_nothing()
+values()
