@@ -90,11 +90,14 @@ r["segments"] = [{"device": 0, "address": "0x7f0000000000", "bytes": 4 * MIB, "t
                  {"device": 0, "address": "0x7f0000400000", "bytes": 4 * MIB, "tier": "run", "backing": "malloc", "blocks": []}]
 json.dump(r, open("pool.json", "w"))
 lines = ["# memshim 0.1.0: train, process %d" % r["run"]["pid"],
-         "1 a 1 1048576 0 0 0x7f0000000000", "2 a 2 1048576 0 1 0x7f0000080000", "3 a 3 9223372036854775807 0 - 0x7f0000200000", "4 a 4 4194304 0 - 0x7f0000300000",
+         "1 a 1 1048576 0 0 0x7f0000000000", "2 a 2 1048576 0 1 0x7f0000080000", "3 a 3 4611686018427387904 0 - 0x7f0000200000", "4 a 4 4194304 0 - 0x7f0000300000",
          "5 a 5 1048576 0 999999 0x7f0000400000", "6 f 5 1048576 0", "7 a 18446744073709551615 4096 0 1 0x7f0000500000", "8 f 18446744073709551615 4096 0",
          "9 f 77 1 0", "10 a 6 0 0 - 0x7f0000600000", "11 a 7 512 0 1 0x7f00007ffe00", "12 f 1 1 0", "13 f 1 1 0", "14 a 1 5 0 0 0x0"]
 open("wild.trace", "w").write("\n".join(lines) + "\n")
 END
+    sed 's/4611686018427387904/9223372036854775807/' wild.trace >much.trace
+    try frag --trace much.trace pool.json
+    refused 2 "more is live than there can be"
     for moment in peak oom 0 0.000005 3; do
         try frag --trace wild.trace --at $moment pool.json
         [ "$status" -eq 0 ]

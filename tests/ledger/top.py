@@ -65,6 +65,7 @@ def by_lines(programs):
     begun = time.time_ns()
     done = subprocess.run([MEMSHIM, "top", "-n", "2", "--sort", "pid"], env=dict(os.environ, COLUMNS="200"), capture_output=True, text=True, timeout=100, check=False)
     ended, of, lines = time.time_ns(), {program.pid: program for program in programs}, done.stdout.splitlines()
+    lines = [line for line in lines if " GPU-" not in line] # what processes share
     shown = [int(line.split()[1]) for line in lines[1:]]
     wrong = [line for line in lines[1:] if not of[int(line.split()[1])].says(told(line), begun, ended, in_mib) or "steps %s" % TMP not in line]
     return wrong + ([] if shown == 2 * sorted(of) and done.returncode == 0 and not done.stderr else [done.stdout, done.stderr])

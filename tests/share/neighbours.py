@@ -175,7 +175,7 @@ def shares_hold():
          told[0]["total_bytes"] == told[0]["free_bytes"] + told[0]["others_bytes"] + sum(row["used_bytes"] for row in rows.values()),
          "memshim top has both, and the sum", told)
     line = [line for line in scene.top("--lines").splitlines() if " = " in line]
-    fact(len(line) == 1 and "4.00 GiB = " in line[0] and line[0].count(" guest ") == 2 and "(2.00 GiB kept for it" in line[0], "and a line of them", line)
+    fact(len(line) == 1 and " GPU-6d656d73: 4.00 GiB = " in line[0] and line[0].count(" guest ") == 2 and "(2.00 GiB kept for it" in line[0], "and a line of them", line)
     free = other.ask()[0]
     fact(other.do("a 1 d %d" % (free - 40)) == 0 and other.do("a 2 d 100") == NO_MEMORY, "what is said to be free can be had: %d MiB" % free)
     other.kill()

@@ -110,8 +110,8 @@ static void put_shares(const char *time)
     json_decref(devices);
 }
 
-/* The head stands first, and again when columns come or go. */
-static void put_lines(const struct ms_top *top, bool head)
+/* The head stands first, and again when columns come or go. Devices have lines where no process was named. */
+static void put_lines(const struct ms_top *top, bool head, bool all)
 {
     static bool tensors;
     size_t columns = ms_text_width(stdout);
@@ -132,13 +132,14 @@ static void put_lines(const struct ms_top *top, bool head)
         fputc('\n', stdout);
     }
     tensors = top->has_tensors;
-    put_shares(time);
+    if (all)
+        put_shares(time);
     if (!top->count)
         printf("%s no process of yours is running with memshim and a device\n", time);
 }
 
 /* 0, or -1: nobody reads it any more. */
-static int top_put(const struct top_options *options, const struct ms_top *top, bool head)
+static int top_put(const struct top_options *options, const struct ms_top *top, bool head, bool all)
 {
     json_t *json = options->json ? ms_top_json(top) : NULL;
 
@@ -146,7 +147,7 @@ static int top_put(const struct top_options *options, const struct ms_top *top, 
         ms_text_json(stdout, json, JSON_COMPACT);
         fputc('\n', stdout);
     } else {
-        put_lines(top, head);
+        put_lines(top, head, all);
     }
     json_decref(json);
     return fflush(stdout) == 0 ? 0 : -1;
@@ -169,7 +170,7 @@ static int top_print(const struct top_options *options, const struct ms_top_watc
             break;
         }
         ms_top_sort(&top, options->order);
-        status = top_put(options, &top, i == 0);
+        status = top_put(options, &top, i == 0, !watch->pid_count);
         if (i + 1 != options->count)
             rest(ms_top_rest_ms(watch->interval_ms, top_now_ms() - begun_ms));
     }

@@ -116,7 +116,7 @@ void ms_shares_put(FILE *out, const json_t *device)
     const json_t *process;
     size_t i;
     json_int_t others = ms_report_int(device, "others_bytes");
-    fprintf(out, "%s = %s free", ms_text_size(ms_report_int(device, "total_bytes")).text,
+    fprintf(out, "GPU-%.8s: %s = %s free", ms_report_text(device, "uuid"), ms_text_size(ms_report_int(device, "total_bytes")).text,
             ms_text_size(ms_report_int(device, "free_bytes")).text);
     json_array_foreach (json_object_get(device, "processes"), i, process) {
         json_int_t kept = ms_report_int(process, "guarantee_bytes"),

@@ -11,7 +11,7 @@
  * `{uuid, total_bytes, free_bytes, others_bytes, processes[]}`; free is what no process has and no other
  * took, as far as anybody saw. NULL without memory. */
 json_t *ms_shares_json(void);
-/** One of those as one line without its end: "4.0 GiB = 1.0 GiB free + ...". */
+/** One of those as one line without its end: "GPU-6d656d73: 4.0 GiB = 1.0 GiB free + ...". */
 void ms_shares_put(FILE *out, const json_t *device);
 
 #endif
