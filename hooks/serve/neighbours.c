@@ -150,19 +150,19 @@ static bool driver_has_more(const struct ms_gpu *gpu, int device, uint64_t bytes
 bool ms_neighbours_ask(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
     struct ms_admission *admission = ms_share_of(device);
-    uint64_t wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS), brought = 0;
-    unsigned heard;
+    uint64_t wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
+    struct ms_asks_result result;
 
     if (!admission || ms_quota_own_room(device) < bytes)
         return false;
     if (driver_has_more(gpu, device, bytes))
         return true;
     wait_ms = wait_ms < ANSWER_MOST_MS ? wait_ms : ANSWER_MOST_MS;
-    heard = ms_asks_make(admission, bytes, wait_ms * 1000000u, &brought);
-    count(MS_NEIGHBOURS_ASKED, 1);
-    count(MS_NEIGHBOURS_HEARD, heard);
-    count(MS_NEIGHBOURS_BROUGHT, brought);
-    return driver_has_more(gpu, device, bytes) || heard > 0;
+    result = ms_asks_make(admission, bytes, wait_ms * 1000000u);
+    count(MS_NEIGHBOURS_ASKED, result.asked > 0);
+    count(MS_NEIGHBOURS_HEARD, result.heard);
+    count(MS_NEIGHBOURS_BROUGHT, result.brought_bytes);
+    return driver_has_more(gpu, device, bytes) || result.heard > 0;
 }
 
 /* --- being asked ---------------------------------------------------------------------------------------- */

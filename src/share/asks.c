@@ -104,24 +104,27 @@ static bool all_are_over(const struct ms_admission *self, struct round *round)
     return all;
 }
 
-unsigned ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns, uint64_t *brought_p)
+struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns)
 {
     struct round round = {.wait_ns = wait_ns};
+    struct ms_asks_result result = {0};
     uint64_t nap = 0, begun_ns = ms_clock_ns(), left;
-    unsigned heard = 0;
     int saved_errno = errno;
+    ms_admission_sweep(self); /* nobody waits for the dead */
     left = ask_rows(self, bytes, true, &round);
     left = ask_rows(self, left, false, &round);
     ask_all(self, left, &round);
     while (!all_are_over(self, &round) && ms_clock_ns() - begun_ns < wait_ns)
         ms_clock_sleep_longer(&nap);
-    for (unsigned i = 0; i < MS_SHARE_ROWS; i++)
-        heard +=
-            round.numbers[i] && (int32_t)(atomic_load(&self->page->rows[i].heard) - round.numbers[i]) >= 0;
+    for (unsigned i = 0; i < MS_SHARE_ROWS; i++) {
+        uint32_t number = round.numbers[i];
+        result.asked += number != 0;
+        result.heard += number && (int32_t)(atomic_load(&self->page->rows[i].heard) - number) >= 0;
+    }
     uint64_t after = given_by(self->page, &round);
-    *brought_p = after > round.given_before ? after - round.given_before : 0;
+    result.brought_bytes = after > round.given_before ? after - round.given_before : 0;
     errno = saved_errno;
-    return heard;
+    return result;
 }
 
 uint64_t ms_asks_hear(struct ms_admission *self, uint32_t *asks_p)

@@ -9,8 +9,12 @@
 
 #include "share/admission.h"
 
-/** Asks, and waits. Returns how many have heard; *brought_p is what those have given back since. */
-unsigned ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns, uint64_t *brought_p);
+struct ms_asks_result {
+    unsigned asked, heard;  /* processes */
+    uint64_t brought_bytes; /* what those that were asked have given back since */
+};
+/** Asks whoever lives, and waits. */
+struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns);
 
 /** True if there is an ask that this process has not heard. */
 static inline bool ms_asks_wait_here(const struct ms_admission *self)

@@ -127,6 +127,17 @@ def does_not_answer():
         fact(other.told("neighbours")["heard"] == 0, "nobody was waited for in vain and heard", [other.told("neighbours")])
 
 
+def dead_are_not_asked():
+    scene = Scene()
+    one, other = scene.guest(), scene.guest()
+    one.do("a 1 d 3000")
+    other.do("a 1 d 10")
+    one.kill()
+    fact(other.do("a 2 d 3000") == 0 and other.do("a 3 d 2000") == NO_MEMORY, "what a killed process had is there at once")
+    scene.end()
+    fact(other.told("neighbours") is None, "and nobody is asked where nobody is", [other.told("neighbours")])
+
+
 def live_is_kept():
     scene = Scene(**WAIT)
     one, other = scene.guest(), scene.guest()
@@ -272,9 +283,10 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(64)
+plan(66)
 is_asked()
 does_not_answer()
+dead_are_not_asked()
 live_is_kept()
 caches_together()
 shares_hold()
