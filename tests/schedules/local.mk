@@ -17,7 +17,7 @@ tests_schedules_libsubject_a_CFLAGS = $(AM_CFLAGS) $(MS_ACCESSES_CFLAGS)
 tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedules/programs_wrong.c \
 	tests/schedules/programs_locks.c tests/schedules/programs_streams.c \
 	tests/schedules/programs_litmus.c tests/schedules/programs_ledger.c tests/schedules/programs_inner.c \
-	tests/schedules/programs_stacks.c tests/schedules/programs_share.c tests/schedules/programs_run.c tests/schedules/touch.c \
+	tests/schedules/programs_stacks.c tests/schedules/programs_share.c tests/schedules/programs_quota.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c \
 	tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c \
 	tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/programs_wholes.c \

@@ -6,7 +6,7 @@ those that take back what a commit mended, by which the name ends; `weak` show i
 BIAS_C, BIAS_H, LOCK_H = "src/base/thread/bias.c", "src/base/thread/bias.h", "src/base/lock.h"
 POOL, EPOCHS, TCACHE = "src/pool/api/pool.c", "src/pool/clock/epochs.h", "src/pool/cache/tcache.c"
 FENCE, PENDING, FAST_ALLOC, FAST_FREE = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src/fastpath/alloc.c", "src/fastpath/free.c"
-ADMISSION, ASKS = "src/share/admission.c", "src/share/asks.c"
+ADMISSION, ASKS, QUOTA = "src/share/admission.c", "src/share/asks.c", "src/quota/quota.c"
 MUTANTS = (
     ("leaving-1beca02", "src/pool/stream/stream_arena.c", " || atomic_load(&arena->leaving)", "", "pool-gone", "history"),
     ("moved-ef9ebe4", "src/pool/stream/arena_share.c",
@@ -109,6 +109,12 @@ MUTANTS = (
     ("tables-unlocked", "src/pool/cache/batch.c", "    ms_lock(&lock);\n    struct ms_batch *batch = ms_records_take(&batches);", "    struct ms_batch *batch = ms_records_take(&batches);\n    ms_lock(&lock);", "hits limbo returned", "plain"),
     ("end-not-emptied", PENDING, "    atomic_store_explicit(&end->epoch, 0, memory_order_relaxed);\n", "", "epoch-ends", "plain"),
     ("cross-unlocked", "src/pool/stream/cross_free.c", "    leave_pending(slot);\n    ms_slot_set(slot, MS_SLOT_READY);\n    ms_tcache_unlock(tcache);", "    leave_pending(slot);\n    ms_tcache_unlock(tcache);\n    ms_slot_set(slot, MS_SLOT_READY);", "taken-home", "plain"),
+    ("quota-no-exchange", QUOTA, "    } while (!atomic_compare_exchange_weak(&quota->taken, before_p, *before_p + bytes));\n", "    } while (0);\n    atomic_store(&quota->taken, *before_p + bytes);\n", "small-quota-two", "plain"),
+    ("quota-added-first", QUOTA, "    do {\n        if (bytes > limit || *before_p > limit - bytes)\n            return false;\n    } while (!atomic_compare_exchange_weak(&quota->taken, before_p, *before_p + bytes));\n    return true;\n",
+     "    *before_p = atomic_fetch_add(&quota->taken, bytes);\n    if (*before_p + bytes <= limit)\n        return true;\n    atomic_fetch_sub(&quota->taken, bytes);\n    return false;\n", "small-quota-beside", "plain"),
+    ("quota-purse-kept", QUOTA, "    if (left & BYTES)\n        ms_quota_give_back(device_in(left), left & BYTES);\n", "    (void)left;\n", "small-quota-refused", "plain"),
+    ("quota-came-twice", QUOTA, "        purse -= part;\n", "", "small-quota-call", "plain"),
+    ("quota-went-at-once", QUOTA, "    if (purse && (!there ||", "    if (0 && (!there ||", "small-quota-freed", "plain"),
     ("share-looked-first", ADMISSION, "    announce(own, bytes);\n    *missing_p = excess(self);\n    if (MS_UNLIKELY", "    *missing_p = excess(self);\n    announce(own, bytes);\n    if (MS_UNLIKELY", "small-share-two", "plain"),
     ("share-kept-given-away", ADMISSION, "larger(used_in(row), kept_for(row))", "used_in(row)", "small-share-kept", "plain"),
     ("share-refused-and-counted", ADMISSION, "    else\n        take_back(own, bytes);\n", "    else\n        decide(own);\n", "small-share-two", "plain"),
