@@ -3,6 +3,7 @@
 answer delays nobody twice; and whatever stands in the place of the page, a program runs as without it."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -275,6 +276,15 @@ def leaves_nothing():
     fact(os.listdir(os.path.dirname(scene.page())) == [], "and goes with the last process", os.listdir(os.path.dirname(scene.page())))
 
 
+def the_page():
+    """Each variable that docs/user/sharing.md sets has a value that is taken."""
+    with open(os.path.join(os.environ["top_srcdir"], "docs", "user", "sharing.md"), encoding="utf-8") as page:
+        settings = sorted(set(re.findall(r"(MEMSHIM_[A-Z_]+)=([\w/%]+)", page.read())))
+    wrong = [(name, value) for name, value in settings
+             if subprocess.run([MEMSHIM, "env"], env=native_environment(**{name: value}), text=True, capture_output=True, check=False).stderr]
+    fact(len(settings) > 5 and not wrong, "the page's %d settings are taken" % len(settings), [settings, wrong])
+
+
 def values():
     for value in ("2G/1G", "1G/", "/1G", "x", "120%", "1G/2G/3G"):
         scene = Scene(MEMSHIM_SHARE=value)
@@ -283,7 +293,7 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(66)
+plan(67)
 is_asked()
 does_not_answer()
 dead_are_not_asked()
@@ -296,4 +306,5 @@ group()
 hostile()
 children()
 leaves_nothing()
+the_page()
 values()
