@@ -6,10 +6,17 @@
 
 #include "tests/share/share.h"
 
-enum { STEPS_MOST = 2000000 };
+/* The parent is in the first row, the child in the second. */
+enum { STEPS_MOST = 2000000, COMPARED = 3 * sizeof(struct ms_share_row) + sizeof(struct ms_share_head) };
 
 static const char *directory;
 static struct ms_admission *self; /* the parent's place */
+
+/* A part of its life begins, which the parent may step through. */
+static void part_begins(void)
+{
+    raise(SIGSTOP);
+}
 
 /* It joins, takes and gives, is refused, hears and leaves. */
 static void live(void)
@@ -20,30 +27,33 @@ static void live(void)
     uint32_t asks;
     ms_at_fork_run(MS_FORK_SERVICE);
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-    raise(SIGSTOP);
+    part_begins();
     if (ms_share_join(&wish, why, sizeof why) != MS_SHARE_JOINED)
         _exit(1);
+    part_begins();
     ms_admission_take(ms_share_of(0), 300, &missing);
     ms_admission_take(ms_share_of(0), TOTAL, &missing);
-    ms_admission_take(ms_share_of(0), TOTAL - 300, &missing);
+    ms_admission_take(ms_share_of(0), TOTAL - 299, &missing);
+    part_begins();
     ms_admission_give(ms_share_of(0), 300);
     ms_asks_hear(ms_share_of(0), &asks);
     ms_asks_answered(ms_share_of(0), asks, 0);
+    part_begins();
+    ms_share_leave();
     _exit(0);
 }
 
-/* Lets the child go on until it has changed the page for the `store`-th time. False: it has ended. */
+/* Lets the child go on until it has changed the page for the `store`-th time. False: the part has ended. */
 static bool go_on(pid_t child, unsigned store)
 {
     static struct ms_share_page before;
     int status;
     memcpy((void *)&before, (void *)self->page, sizeof before);
     for (unsigned steps = 0, stores = 0; steps < STEPS_MOST; steps++) {
-        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 || waitpid(child, &status, 0) != child)
+        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 || waitpid(child, &status, 0) != child ||
+            !WIFSTOPPED(status) || WSTOPSIG(status) == SIGSTOP)
             return false;
-        if (WIFEXITED(status) || WIFSIGNALED(status))
-            return false;
-        if (memcmp((void *)&before, (void *)self->page, sizeof before) == 0)
+        if (memcmp((void *)&before, (void *)self->page, COMPARED) == 0)
             continue;
         if (++stores == store)
             return true;
@@ -52,14 +62,18 @@ static bool go_on(pid_t child, unsigned store)
     return false;
 }
 
-/* Returns whether there was such a store. */
-static bool try_store(unsigned store, bool *sound_p)
+/* Returns whether the part has such a store. */
+static bool try_store(unsigned part, unsigned store, bool *sound_p)
 {
     uint64_t missing;
     pid_t child = fork();
     if (child == 0)
         live();
     waitpid(child, NULL, 0);
+    for (unsigned i = 0; i < part; i++) {
+        ptrace(PTRACE_CONT, child, NULL, NULL);
+        waitpid(child, NULL, 0);
+    }
     bool found = go_on(child, store);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -86,9 +100,10 @@ static bool can_step(void)
 
 int main(void)
 {
+    static const char *const parts[] = {"joining", "taking", "giving back", "leaving"};
     struct ms_share_wish wish;
     char why[400];
-    unsigned store = 1;
+    unsigned all = 0;
     bool sound = true;
     if (!can_step())
         skip_all("this machine lets no process be stepped");
@@ -98,9 +113,11 @@ int main(void)
     if (ms_share_join(&wish, why, sizeof why) != MS_SHARE_JOINED)
         bail("%s", why);
     self = ms_share_of(0);
-    while (sound && try_store(store, &sound))
-        ok(sound, "killed behind its store %u: all that it had is there", store++);
-    ok(sound, "and of one that came to its end");
-    ok(store > 15, "%u stores", store - 1);
+    for (unsigned part = 0; part < sizeof parts / sizeof *parts; part++) {
+        for (unsigned store = 1; sound && try_store(part, store, &sound); store++, all++)
+            ok(sound, "killed behind store %u of %s: all that it had is there", store, parts[part]);
+        ok(sound, "and behind the last of them");
+    }
+    ok(all > 20, "%u stores", all);
     return done();
 }
