@@ -82,8 +82,8 @@ static int device_of(const struct ms_target *target, const struct ms_args *args)
 static void tell_limit(int device, unsigned long long *free_p, unsigned long long *total_p)
 {
     bool is_used = device >= 0 && ms_quota_is_known(device);
-    uint64_t limit = is_used ? ms_quota_limit(device) : ms_option_size(MS_OPT_LIMIT, *total_p),
-             taken = ms_quota_taken(device), left = limit > taken ? limit - taken : 0;
+    uint64_t limit = is_used ? ms_quota_limit(device) : ms_limit_of(*total_p),
+             left = is_used ? ms_quota_room(device) : limit;
 
     if (*free_p > left)
         *free_p = left;
