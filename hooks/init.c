@@ -332,7 +332,6 @@ void ms_enter_dlclose(void)
 void ms_init_finish(void)
 {
     ms_serve_finish();
-    ms_neighbours_end();
     if (atomic_load(&next_asked) != 0)
         ms_ledger_blind_spot(
             "driver functions looked up with dlsym(RTLD_NEXT): calls through them are not seen");

@@ -10,6 +10,7 @@
 #include "hooks/follow/balance.h"
 #include "hooks/follow/graph_memory.h"
 #include "hooks/init.h"
+#include "hooks/serve/neighbours.h"
 #include "hooks/follow/uses.h"
 #include "record/footprint/footprints.h"
 
@@ -94,8 +95,8 @@ static ms_stack_id footprints_stack_of(const struct ms_call *call)
     return outer->stack ? outer->stack : ms_stack_capture(outer->frame, outer->caller);
 }
 
-/* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, and no
- * more than contexts of the device took that could be told. */
+/* After: what is free now tells what was taken. Without a look before it is what nobody of ours holds, nor
+ * any process on the device's page, and no more than contexts of the device took that could be told. */
 static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64_t context, uint64_t module)
 {
     const struct ms_look *before = &call->look;
@@ -108,6 +109,8 @@ static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64
                                         .thread = ms_thread_id(),
                                         .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
 
+    uint64_t others = before->is_known ? 0 : ms_neighbours_use(call->gpu, before->device), others_now;
+
     if (!footprints_look(&after, call->gpu, context))
         return;
     if (before->is_known) {
@@ -115,7 +118,9 @@ static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64
         taking.bytes = taken_between(before, &after);
     } else {
         uint64_t in_use = after.total - after.left;
-        taking.bytes = in_use > after.held ? in_use - after.held : 0;
+        others_now = ms_neighbours_use(call->gpu, before->device); /* they come and go meanwhile */
+        others = after.held + (others > others_now ? others : others_now);
+        taking.bytes = in_use > others ? in_use - others : 0;
         taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
     if (kind == MS_FOOTPRINT_MODULE && !taking.bytes)
@@ -132,12 +137,13 @@ static bool has_hidden_contexts(const struct ms_gpu *gpu)
     return gpu->vendor && gpu->vendor->maker != MS_MAKER_CUDA;
 }
 
-/* Of what is untracked now, what is known not to be of a context that is seen for the first time: others'
- * memory that is mapped here, or all that was untracked when the driver was asked before. */
-static uint64_t not_taken(int device, bool is_first)
+/* Of what is untracked now, what is known not to be of a context that is seen for the first time: what other
+ * processes say that they have, others' memory that is mapped here, or all that was untracked when the driver
+ * was asked before. */
+static uint64_t not_taken(const struct ms_gpu *gpu, int device, bool is_first)
 {
     struct ms_balance before;
-    uint64_t imported = ms_ledger_imported(device);
+    uint64_t imported = ms_ledger_imported(device) + ms_neighbours_use(gpu, device);
 
     if (is_first || !ms_balance_read(device, MS_BALANCE_LATEST, &before))
         return imported;
@@ -156,7 +162,7 @@ bool ms_footprints_first_seen(const struct ms_gpu *gpu, int device, uint64_t con
 {
     const struct ms_call *outer = ms_thread.outermost;
     bool is_first = ms_ledger_taken_least(device) == UINT64_MAX;
-    uint64_t others = not_taken(device, is_first);
+    uint64_t others = not_taken(gpu, device, is_first);
     struct ms_footprint_event taking = {.kind = MS_FOOTPRINT_CONTEXT,
                                         .context = context,
                                         .device = (int16_t)device,

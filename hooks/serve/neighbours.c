@@ -259,14 +259,6 @@ void ms_neighbours_start(void)
     ms_clock_watch(look_for_asks);
 }
 
-void ms_neighbours_end(void)
-{
-    int cancel_state = ms_cancel_hold();
-
-    ms_share_leave();
-    ms_cancel_release(cancel_state);
-}
-
 void ms_neighbours_meet(const struct ms_gpu *gpu, int device)
 {
     if (device < 0 || device >= MS_DEVICES_MAX || atomic_exchange(&met[device], true))
@@ -297,6 +289,13 @@ void ms_neighbours_tell_free(int device, uint64_t free_bytes)
 
     if (admission)
         ms_admission_tell_free(admission->page, free_bytes);
+}
+
+uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device)
+{
+    if (ms_serve_is_on() || ms_quota_is_bounded())
+        ms_neighbours_meet(gpu, device);
+    return ms_share_of(device) ? ms_admission_others_use(ms_share_of(device)) : 0;
 }
 
 static void neighbours_reset(void)

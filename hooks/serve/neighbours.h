@@ -15,14 +15,16 @@
 
 /** Once, when memshim starts; again in a fork child. */
 void ms_neighbours_start(void);
-/** The process ends. */
-void ms_neighbours_end(void);
 /** This process is about to take memory of the device: it takes its place on the page, once. Opens a file. */
 void ms_neighbours_meet(const struct ms_gpu *gpu, int device);
 /** The pool's part of the device has changed, of which so much is free. */
 void ms_neighbours_tell(int device, uint64_t cached_bytes);
 /** The driver says that so much is free, in the calling thread's context or behind its last look. */
 void ms_neighbours_tell_free(int device, uint64_t free_bytes);
+
+/** The bytes that other processes on the page have of the device: they are in use there, and not this
+ * process's. It takes its place first, where it would. */
+uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device);
 
 /** The vendor, or the share, has refused `bytes`: others are asked for what is free in them. True if any
  * heard, and the vendor may have more now. Waits for them, MEMSHIM_OOM_WAIT_MS at most and no more than a

@@ -39,6 +39,9 @@ void ms_admission_give(struct ms_admission *self, uint64_t bytes);
 /** The bytes that could be taken now. */
 uint64_t ms_admission_room(const struct ms_admission *self);
 
+/** The bytes that others' rows have. */
+uint64_t ms_admission_others_use(struct ms_admission *self);
+
 /** Clears the rows of processes that have ended. True if there was any. */
 bool ms_admission_sweep(struct ms_admission *self);
 /** Nobody's row becomes this process's, which has claimed it: it takes nothing yet, and nothing is kept for

@@ -32,7 +32,7 @@ enum {
     PROGRAM_BYTES = 512,
     WHY_BYTES = 400,
     ENTRIES_MOST = 4,
-    LEAVE_MOST_MS = 100
+    END_MOST_MS = 100
 };
 
 struct member {
@@ -212,11 +212,13 @@ static bool page_enter(struct member *member, char *why, size_t why_bytes)
         return false;
     move_up(member);
     *why = '\0';
-    if (row_claim(member, why, why_bytes)) {
-        if (file_is_there(member))
-            return true;
+    bool claimed = row_claim(member, why, why_bytes);
+    if (file_is_there(member) && claimed)
+        return true;
+    if (!file_is_there(member)) /* it was removed meanwhile (memshim clean) */
+        *why = '\0';
+    if (claimed)
         ms_admission_clear(admission->page, admission->row);
-    }
     munmap(admission->page, sizeof *admission->page);
     close(member->fd);
     return false;
@@ -344,28 +346,6 @@ enum ms_share_joined ms_share_join(const struct ms_share_wish *wish, char *why, 
     ms_unlock(&join_lock);
     errno = saved_errno;
     return joined;
-}
-
-/* The map stays: another thread may be reading it. */
-void ms_share_leave(void)
-{
-    int saved_errno = errno;
-    if (!ms_lock_within(&join_lock, LEAVE_MOST_MS)) /* a handler that interrupted its holder */
-        return;
-    for (int i = 0; i < MS_DEVICES_MAX; i++) {
-        struct member *member = &members[i];
-        if (!atomic_load(&member->page))
-            continue;
-        atomic_store(&member->page, NULL);
-        if (!file_is_open(member))
-            continue;
-        ms_admission_clear(member->admission.page, member->admission.row);
-        if (ms_page_lock(member->fd, 0, 0, true) && file_is_there(member)) /* nobody else is there */
-            unlink(member->path);
-        close(member->fd);
-    }
-    ms_unlock(&join_lock);
-    errno = saved_errno;
 }
 
 struct ms_admission *ms_share_of(int device)

@@ -31,9 +31,6 @@ enum ms_share_joined { MS_SHARE_JOINED, MS_SHARE_UNGUARANTEED, MS_SHARE_ALONE };
 /** Once for each device. Why it is not JOINED goes to `why`, in words. */
 enum ms_share_joined ms_share_join(const struct ms_share_wish *wish, char *why, size_t why_bytes);
 
-/** The process ends: it is on no page any more. A page in which nobody is goes with the last one. */
-void ms_share_leave(void);
-
 /** The process's place on a device's page, or NULL: it is alone there. Valid until the process ends. */
 struct ms_admission *ms_share_of(int device);
 /** As ms_share_of, for who is about to take memory and has `used_bytes`: a place that was lost is taken anew.

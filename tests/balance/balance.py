@@ -148,7 +148,7 @@ def environment(folder, mode, **more):
 def recover(folder, mode):
     """Reports of processes that left none."""
     ledgers = os.path.join(folder, "ledgers")
-    if not os.listdir(ledgers):
+    if not glob.glob(os.path.join(ledgers, "*.ledger")):
         return
     subprocess.run([MEMSHIM, "recover", ledgers], env=environment(folder, mode), capture_output=True, check=False)
     for path in glob.glob(os.path.join(ledgers, "*.json")):

@@ -209,7 +209,7 @@ def living():
     with subprocess.Popen([MEMSHIM, "run", "--sim", "-q", "-f", "-o", "lived.json", "--", sys.executable, "living.py"], text=True,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, **place)) as process:
         process.stdout.readline()
-        pid = re.search(r"memshim-(\d+)", os.listdir(place["MEMSHIM_DIR"])[0]).group(1)
+        pid = re.search(r"memshim-(\d+)", next(name for name in os.listdir(place["MEMSHIM_DIR"]) if name.endswith(".ledger"))).group(1)
         command("snapshot", "-f", "-o", "living.json", pid, **place)
         metrics = command("metrics", "--textfile", "-", **place).stdout
         process.stdin.close()

@@ -117,7 +117,7 @@ def main():
     os.mkdir(ledgers)
     play("killed", "kill", MEMSHIM_DIR=ledgers)
     killed = os.path.join(TMP, "recovered.json")
-    ledger = [os.path.join(ledgers, name) for name in os.listdir(ledgers)]
+    ledger = [os.path.join(ledgers, name) for name in os.listdir(ledgers) if name.endswith(".ledger")]
     subprocess.run([MEMSHIM, "recover", "-o", killed, *ledger[:1]], text=True, capture_output=True, check=False)
     fact(os.path.exists(killed) and rows_of(told(killed)) == rows("first", "second", "own, alive", "modules, alive"), "killed: the same, as it was",
          [ledger, rows_of(told(killed))])

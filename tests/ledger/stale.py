@@ -28,13 +28,18 @@ def start(place, *arguments, **more):
     return child
 
 
+def ledgers_in(place):
+    """Their names; a page that processes share (docs/user/sharing.md) is none."""
+    return [name for name in os.listdir(place) if not name.startswith("memshim-share-")]
+
+
 def killed(place, **more):
     """The ledger of one that was killed."""
     os.makedirs(place, exist_ok=True)
-    before = set(os.listdir(place))
+    before = set(ledgers_in(place))
     with start(place, "100000", **more) as child:
         child.kill()
-    name, = set(os.listdir(place)) - before
+    name, = set(ledgers_in(place)) - before
     return os.path.join(place, name)
 
 
@@ -42,7 +47,7 @@ def ends(place, **more):
     """A program that has a ledger there, and ends as programs do."""
     with start(place, **more) as child:
         child.wait()
-    return sorted(os.listdir(place))
+    return sorted(ledgers_in(place))
 
 
 def change(source, name, age=0, owner=None, **fields):
@@ -89,12 +94,12 @@ def ages():
     made.save(PLACE + "/" + used)
     os.utime(PLACE + "/" + used, (1, 1))
     with start(PLACE, "100000", MEMSHIM_DIR_KEEP="1000000000") as living:
-        alive, = [name for name in os.listdir(PLACE) if name.startswith("memshim-%d-" % living.pid)]
+        alive, = [name for name in ledgers_in(PLACE) if name.startswith("memshim-%d-" % living.pid)]
         status, out, said = clean("doctor")
         fact(status == 0 and "3 ledgers" in out and "memshim clean" in out, "doctor names them", [out, said])
-        before = sorted(os.listdir(PLACE))
+        before = sorted(ledgers_in(PLACE))
         status, out, said = clean("clean", "--dry-run")
-        fact(status == 0 and out.count("would go") == 1 and out.count("stays") == 2 and sorted(os.listdir(PLACE)) == before,
+        fact(status == 0 and out.count("would go") == 1 and out.count("stays") == 2 and sorted(ledgers_in(PLACE)) == before,
              "clean --dry-run tells and removes nothing", [status, out, said])
         left = ends(PLACE)
         fact(left == sorted(set(before) - {old}), "a process that begins removes what is old, of its user's, and dead",
@@ -103,8 +108,8 @@ def ages():
         fact(status == 0 and out.count("stays") == 2 and said.startswith("memshim: 0 ledgers"), "what is young stays", [out, said])
         status, out, said = clean("clean", MEMSHIM_DIR_KEEP="0")
         fact(status == 0 and out.count("removed") == 2 and said.startswith("memshim: 2 ledgers") and
-             sorted(os.listdir(PLACE)) == sorted(foreign + [alive]), "unless it is asked for; nothing else does",
-             [out, said, os.listdir(PLACE)])
+             sorted(ledgers_in(PLACE)) == sorted(foreign + [alive]), "unless it is asked for; nothing else does",
+             [out, said, ledgers_in(PLACE)])
         living.kill()
 
 
@@ -159,7 +164,7 @@ def many_young():
     for i in range(beside):
         change(source, "memshim-1-%d.ledger" % i)
     many = reads(place)
-    fact(many - few < beside and len(os.listdir(place)) == beside + 3, "a process that begins reads none that are young", [few, many, len(os.listdir(place))])
+    fact(many - few < beside and len(ledgers_in(place)) == beside + 3, "a process that begins reads none that are young", [few, many, len(ledgers_in(place))])
 
 
 def main():

@@ -4,10 +4,11 @@ as its device, from the first question on, and takes no more. So do contexts cou
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, fact, native_environment, plan, shim_environment  # noqa: E402
+from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "limit", "sizes")
 OUT = 2
@@ -58,13 +59,22 @@ def under(program, **more):
     return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
 
 
-plan(3 * len(FACTS) + len(BESIDE) + len(CARDS) + 3)
+plan(6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
 for name, (natively, limited) in FACTS.items():
     said = run(name, native_environment())
     fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
     for mode in ("pool", "track"):
         said = under(name, MEMSHIM_MODE=mode, MEMSHIM_LIMIT="1G")
         fact(holds(said, limited), "%s: the limit is, MEMSHIM_MODE=%s" % (name, mode), ["%s" % said])
+    for words, share in (("at most", "512M/1G"), ("of a device of that length, beside what is kept for others", "1G")):
+        said = under(name, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
+        fact(holds(said, limited), "%s: so is a share, %s" % (name, words), ["%s" % said])
+    # Two of them at once on a device of twice that length, half of which is kept for each.
+    where = os.path.join(TMP, "device-" + name)
+    os.mkdir(where)
+    with ThreadPoolExecutor(2) as both:
+        said = list(both.map(lambda name: under(name, MEMSHIM_SHARE="1G/1G", MEMSIM_MEMORY="2G", MEMSIM_LEDGER=where), (name, name)))
+    fact(all(holds(one, limited) for one in said), "%s: two beside one another, each in its share" % name, ["%s" % said])
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
     fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])
@@ -75,6 +85,8 @@ for (info, limit), figures in CARDS.items():
     said = under("cards", MEMSHIM_LIMIT=limit, MEMSHIM_MEMINFO=info, MEMSIM_MEMORY="1T")
     fact(all(said.get(name) == native[name] for name in TOTALS) and said["then_sum_mib"] == 1 << 20 if figures is None else
          tuple(said.get(name) for name in CARD) == figures, "MEMSHIM_MEMINFO=%s, MEMSHIM_LIMIT=%s: what the card says" % (info, limit), ["%s" % said])
+said = under("cards", MEMSHIM_SHARE="512M/1G", MEMSHIM_MEMINFO="properties", MEMSIM_MEMORY="1T")
+fact(tuple(said.get(name) for name in CARD) == CARDS["properties", "1G"], "a share: what the card says", ["%s" % said])
 said = under("nine_tenths", MEMSHIM_LIMIT="1G", MEMSHIM_MEMINFO="real")
 fact(said.get("total_mib") == 8192 and said["block"] == OUT, "MEMSHIM_MEMINFO=real says what the vendor says", ["%s" % said])
 said = under("nine_tenths", MEMSHIM_LIMIT="25%", MEMSIM_OTHERS="7G")

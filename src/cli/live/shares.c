@@ -111,12 +111,42 @@ json_t *ms_shares_json(void)
     return search.devices;
 }
 
+/* True if nobody is on the page: its rows are locked then, for as long as the descriptor is open. */
+static bool is_left(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+size_t ms_shares_clean(const char *path, bool dry)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    size_t count = 0;
+    while (directory && (entry = readdir(directory)) != NULL) {
+        bool is_page = strncmp(entry->d_name, "memshim-share-", strlen("memshim-share-")) == 0;
+        int fd = is_page
+                     ? openat(dirfd(directory), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                     : -1;
+        if (fd >= 0 && is_left(fd) && (dry || unlinkat(dirfd(directory), entry->d_name, 0) == 0))
+            count++;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
 void ms_shares_put(FILE *out, const json_t *device)
 {
     const json_t *process;
     size_t i;
     json_int_t others = ms_report_int(device, "others_bytes");
-    fprintf(out, "GPU-%.8s: %s = %s free", ms_report_text(device, "uuid"), ms_text_size(ms_report_int(device, "total_bytes")).text,
+    fprintf(out, "GPU-%.8s: %s = %s free", ms_report_text(device, "uuid"),
+            ms_text_size(ms_report_int(device, "total_bytes")).text,
             ms_text_size(ms_report_int(device, "free_bytes")).text);
     json_array_foreach (json_object_get(device, "processes"), i, process) {
         json_int_t kept = ms_report_int(process, "guarantee_bytes"),

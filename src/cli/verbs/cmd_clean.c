@@ -7,12 +7,14 @@
 
 #include "base/options/options.h"
 #include "cli/cli.h"
+#include "cli/live/shares.h"
 #include "cli/live/stale_text.h"
 
 struct cleaning {
     bool dry;
     const char *directory;
     struct ms_stale_sum gone, stay;
+    size_t pages; /* of devices, on which nobody is */
 };
 
 static int clean_take(void *arg, int id, const char *value)
@@ -37,6 +39,7 @@ static void clean(void *arg, const char *directory)
     int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     cleaning->directory = directory;
+    cleaning->pages += ms_shares_clean(directory, cleaning->dry);
     if (fd < 0)
         return;
     ms_stale_clean(fd, cleaning->dry, clean_visit, cleaning);
@@ -62,5 +65,8 @@ int ms_cmd_clean(int argc, char **argv)
                 ms_stale_sum_text(&cleaning.gone, gone, sizeof(gone)), cleaning.dry ? "would go" : "went",
                 cleaning.stay.count ? ms_stale_sum_text(&cleaning.stay, stay, sizeof(stay)) : "none stays",
                 (long long)ms_option_int(MS_OPT_DIR_KEEP));
+    if (cleaning.pages)
+        ms_cli_note("%zu page%s of devices that nobody shares %s", cleaning.pages,
+                    cleaning.pages == 1 ? "" : "s", cleaning.dry ? "would go" : "went");
     return status;
 }
