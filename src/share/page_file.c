@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -35,11 +36,19 @@ bool ms_page_lock(int fd, unsigned first, unsigned count, bool take)
 
 /* --- making one --- */
 
+/* Beyond the limit a process has set for its files the kernel sends a signal, which ends it. */
+static bool is_too_long(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           limit.rlim_cur < sizeof(struct ms_share_page);
+}
+
 /* The file has room for all of it, so that no store into the map fails for want of memory. */
 static bool page_fill(int fd, const struct ms_page_wish *wish)
 {
     struct ms_share_head head = {.version = MS_SHARE_VERSION, .row_bytes = sizeof(struct ms_share_row)};
-    int error = posix_fallocate(fd, 0, sizeof(struct ms_share_page));
+    int error = is_too_long() ? EFBIG : posix_fallocate(fd, 0, sizeof(struct ms_share_page));
     if (error) {
         errno = error;
         return false;

@@ -2,6 +2,7 @@
  * bytes are told in one line, and the process runs as it would alone. */
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/options/options.h"
@@ -223,6 +224,26 @@ static void check_full(void)
     umount(where);
 }
 
+/* No signal comes of a limit for files. */
+static void check_limited(void)
+{
+    struct ms_share_wish wish = share_wish(share_directory("page"), 0);
+    struct rlimit before, least = {0};
+    char why[400];
+    unlink(path);
+    getrlimit(RLIMIT_FSIZE, &before);
+    least.rlim_max = before.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &least);
+    enum ms_share_joined how = joined(&wish, why, sizeof why);
+    setrlimit(RLIMIT_FSIZE, &before);
+    ok(how == MS_SHARE_ALONE && strstr(why, "too large"), "files of no bytes at all: %s", why);
+    ok(joined(&wish, why, sizeof why) == MS_SHARE_JOINED, "and without that limit a page is made");
+    setrlimit(RLIMIT_FSIZE, &least);
+    how = joined(&wish, why, sizeof why);
+    setrlimit(RLIMIT_FSIZE, &before);
+    ok(how == MS_SHARE_JOINED, "which may be used under it");
+}
+
 static void check_many(void)
 {
     struct ms_share_wish wish = share_wish(share_directory("page"), 0);
@@ -263,6 +284,7 @@ int main(void)
     check_noise();
     check_places();
     check_full();
+    check_limited();
     check_many();
     check_guarantees();
     return done();
