@@ -53,7 +53,8 @@ struct ms_look {
     int device; /* MS_DEVICE_NONE: nothing is looked at */
     bool is_known;
     size_t left, total;
-    uint64_t held; /* by this process */
+    uint64_t held;                      /* by this process */
+    uint64_t others_least, others_most; /* what other processes say that they have, around the look */
     struct ms_stillness since;
 };
 

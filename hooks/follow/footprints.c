@@ -42,8 +42,10 @@ enum { TRIES = 3 };
 static bool footprints_look(struct ms_look *look_p, const struct ms_gpu *gpu, uint64_t context)
 {
     struct ms_balance balance = {.asked_ns = 0};
+    uint64_t others = ms_neighbours_use(gpu, look_p->device);
     bool still = false;
 
+    look_p->others_least = look_p->others_most = others;
     for (int i = 0; i < TRIES && !still; i++) {
         look_p->since = ms_balance_stillness(look_p->device);
         if (!footprints_query(gpu, context, &look_p->left, &look_p->total))
@@ -51,6 +53,11 @@ static bool footprints_look(struct ms_look *look_p, const struct ms_gpu *gpu, ui
         still =
             ms_balance_of(look_p->device, &balance) && ms_balance_was_still(&look_p->since, look_p->device);
     }
+    others = ms_neighbours_use(gpu, look_p->device); /* they take and give meanwhile */
+    if (others < look_p->others_least)
+        look_p->others_least = others;
+    if (others > look_p->others_most)
+        look_p->others_most = others;
     look_p->held = ms_balance_known(&balance);
     look_p->since.is_still = still;
     return true;
@@ -79,11 +86,12 @@ static bool footprints_is_alone(const struct ms_look *before, const struct ms_lo
                           atomic_load_explicit(&ms_graph_memory_any, memory_order_relaxed)));
 }
 
-/* By what more of the device is gone than others of this process's calls took of it meanwhile, or gave
- * back. */
+/* By what more of the device is gone than others of this process's calls took of it meanwhile, or gave back,
+ * and than other processes say that they did. */
 static uint64_t taken_between(const struct ms_look *before, const struct ms_look *after)
 {
-    uint64_t was = before->left + before->held, is = after->left + after->held;
+    uint64_t was = before->left + before->held + before->others_most,
+             is = after->left + after->held + after->others_least;
 
     return was > is ? was - is : 0;
 }
@@ -109,8 +117,6 @@ static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64
                                         .thread = ms_thread_id(),
                                         .api = ms_thread.outermost ? ms_thread.outermost->row : call->row};
 
-    uint64_t others = before->is_known ? 0 : ms_neighbours_use(call->gpu, before->device), others_now;
-
     if (!footprints_look(&after, call->gpu, context))
         return;
     if (before->is_known) {
@@ -118,9 +124,8 @@ static void footprints_take(struct ms_call *call, enum ms_footprint kind, uint64
         taking.bytes = taken_between(before, &after);
     } else {
         uint64_t in_use = after.total - after.left;
-        others_now = ms_neighbours_use(call->gpu, before->device); /* they come and go meanwhile */
-        others = after.held + (others > others_now ? others : others_now);
-        taking.bytes = in_use > others ? in_use - others : 0;
+        uint64_t told = after.held + after.others_least;
+        taking.bytes = in_use > told ? in_use - told : 0;
         taking.bytes = least < taking.bytes ? least : taking.bytes;
     }
     if (kind == MS_FOOTPRINT_MODULE && !taking.bytes)

@@ -29,8 +29,8 @@ void ms_limit_learn(const struct ms_gpu *gpu, int device)
         return;
     if (ms_option_is_percent(MS_OPT_LIMIT) || ms_option_is_percent(MS_OPT_SHARE))
         ms_gpu_describe(gpu, device, &about);
+    ms_neighbours_meet(gpu, device); /* first: who finds the limit known does not wait for this */
     ms_quota_allow(device, ms_limit_of(about.total_bytes));
-    ms_neighbours_meet(gpu, device);
 }
 
 /* Memory of a device, of a size that is known before. What is imported is others', and a view of memory that
@@ -64,7 +64,12 @@ bool ms_limit_reserve(const struct ms_call *call)
     device = limit_device_of(call);
     ms_limit_learn(call->gpu, device);
     while (!ms_quota_call_reserve(device, call->args.bytes)) {
-        if (!ms_serve_make_room_in_call(call, &room))
+        if (ms_serve_make_room_in_call(call, &room))
+            continue;
+        if (room.asked)
+            return false;
+        room.asked = true;
+        if (!ms_neighbours_ask(call->gpu, device, call->args.bytes))
             return false;
     }
     return true;

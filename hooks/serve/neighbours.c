@@ -23,12 +23,14 @@
 #include "share/asks.h"
 #include "share/member.h"
 
-enum { WHY_BYTES = 400 };
+enum { WHY_BYTES = 400, ANSWERS_MOST = 4, JOIN_NAPS_MOST = 400, BUSY_NS = 1000000 };
 /* Who is at work answers within milliseconds; who is not delays others by this, once. */
 #define ANSWER_MOST_MS 1000u
 #define AWAIT_NS       1000000000u
 
-static _Atomic bool met[MS_DEVICES_MAX];
+enum { UNMET, MEETING, MET };
+static _Atomic int met[MS_DEVICES_MAX];
+static _Atomic bool answering[MS_DEVICES_MAX];
 static _Atomic int met_count;
 static char group[MS_SHARE_GROUP_PATH];
 
@@ -62,7 +64,10 @@ static uint64_t share_room(int device)
 {
     struct ms_admission *admission = ms_share_of(device);
 
-    return admission ? ms_admission_room(admission) : UINT64_MAX;
+    if (!admission)
+        return UINT64_MAX;
+    ms_admission_sweep(admission);
+    return ms_admission_room(admission);
 }
 
 static const struct ms_quota_others others = {
@@ -80,6 +85,11 @@ uint64_t ms_neighbours_missing(int device, uint64_t bytes)
 static bool has_share(void)
 {
     return *ms_option_text(MS_OPT_SHARE) != '\0';
+}
+
+static bool gives_way(void)
+{
+    return ms_option_int(MS_OPT_YIELD) != MS_YIELD_OFF;
 }
 
 static bool has_identity(const uint8_t uuid[16])
@@ -105,7 +115,10 @@ static void say_joined(int device, enum ms_share_joined joined, const char *why)
 static void meet(const struct ms_gpu *gpu, int device)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
-    struct ms_share_wish wish = {.device = device, .used_bytes = ms_quota_taken(device)};
+    struct ms_share_wish wish = {
+        .device = device, .used_bytes = ms_quota_taken(device), .free_bytes = UINT64_MAX};
+    size_t left = 0, total = 0;
+    uint64_t context;
     char why[WHY_BYTES] = "its driver does not say which one it is";
     enum ms_share_joined joined = MS_SHARE_ALONE;
     int cancel_state = ms_cancel_hold();
@@ -117,7 +130,11 @@ static void meet(const struct ms_gpu *gpu, int device)
     if (has_share()) {
         uint64_t most;
         ms_option_pair(MS_OPT_SHARE, about.total_bytes, &wish.guarantee_bytes, &most);
+        if (wish.guarantee_bytes > wish.most_bytes)
+            wish.guarantee_bytes = wish.most_bytes;
     }
+    if (ms_gpu_current(gpu, &context) == device && ms_gpu_memory(gpu, &left, &total))
+        wish.free_bytes = left;
     wish.directory = ms_share_group(group, sizeof group) ? group : NULL;
     if (about.total_bytes && has_identity(about.uuid))
         joined = ms_share_join(&wish, why, sizeof why);
@@ -144,6 +161,8 @@ static bool driver_has_more(const struct ms_gpu *gpu, int device, uint64_t bytes
 
     if (ms_gpu_current(gpu, &context) == device && ms_gpu_memory(gpu, &left, &total))
         ms_neighbours_tell_free(device, left);
+    else if (is_refused) /* nobody knows what they have: the vendor decides */
+        ms_admission_tell_free(ms_share_of(device)->page, UINT64_MAX);
     return is_refused && !ms_neighbours_missing(device, bytes);
 }
 
@@ -153,12 +172,12 @@ bool ms_neighbours_ask(const struct ms_gpu *gpu, int device, uint64_t bytes)
     uint64_t wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
     struct ms_asks_result result;
 
-    if (!admission || ms_quota_own_room(device) < bytes)
+    if (!admission || !gives_way() || ms_quota_own_room(device) < bytes)
         return false;
     if (driver_has_more(gpu, device, bytes))
         return true;
     wait_ms = wait_ms < ANSWER_MOST_MS ? wait_ms : ANSWER_MOST_MS;
-    result = ms_asks_make(admission, bytes, wait_ms * 1000000u);
+    result = ms_asks_make(admission, bytes, ms_neighbours_missing(device, bytes) > 0, wait_ms * 1000000u);
     count(MS_NEIGHBOURS_ASKED, result.asked > 0);
     count(MS_NEIGHBOURS_HEARD, result.heard);
     count(MS_NEIGHBOURS_BROUGHT, result.brought_bytes);
@@ -171,7 +190,7 @@ static uint64_t give_back(int device, uint64_t bytes)
 {
     uint64_t given = 0;
 
-    if (!ms_serve_is_on() || !bytes || ms_option_int(MS_OPT_YIELD) == MS_YIELD_OFF)
+    if (!ms_serve_is_on() || !bytes || !gives_way())
         return 0;
     given = ms_recycled_give_back(device);
     if (given < bytes)
@@ -180,19 +199,24 @@ static uint64_t give_back(int device, uint64_t bytes)
     return given;
 }
 
+/* One thread at a time: an answer says that all that was wanted by then has gone back. Who comes meanwhile
+ * leaves it to that one, which looks again. */
 static void answer_on(int device)
 {
     struct ms_admission *admission = ms_share_of(device);
     uint64_t wanted, given;
     uint32_t asks;
 
-    if (!admission || !ms_asks_wait_here(admission))
+    if (!admission || !ms_asks_wait_here(admission) || atomic_exchange(&answering[device], true))
         return;
-    wanted = ms_asks_hear(admission, &asks);
-    given = give_back(device, wanted);
-    count(MS_NEIGHBOURS_ASKED_HERE, 1);
-    count(MS_NEIGHBOURS_GIVEN, given);
-    ms_asks_answered(admission, asks, given);
+    for (int turn = 0; turn < ANSWERS_MOST && ms_asks_wait_here(admission); turn++) {
+        wanted = ms_asks_hear(admission, &asks);
+        given = give_back(device, wanted);
+        count(MS_NEIGHBOURS_ASKED_HERE, 1);
+        count(MS_NEIGHBOURS_GIVEN, given);
+        ms_asks_answered(admission, asks, given);
+    }
+    atomic_store(&answering[device], false);
 }
 
 void ms_neighbours_answer(void)
@@ -200,7 +224,7 @@ void ms_neighbours_answer(void)
     int cancel_state = ms_cancel_hold();
 
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
-        if (atomic_load_explicit(&met[device], memory_order_acquire))
+        if (atomic_load_explicit(&met[device], memory_order_acquire) == MET)
             answer_on(device);
     }
     ms_cancel_release(cancel_state);
@@ -214,35 +238,38 @@ static void look_for_asks(void)
     if (!atomic_load_explicit(&met_count, memory_order_relaxed))
         return;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
-        if (atomic_load_explicit(&met[device], memory_order_acquire) &&
+        if (atomic_load_explicit(&met[device], memory_order_acquire) == MET &&
             (admission = ms_share_of(device)) != NULL && ms_asks_wait_here(admission))
             atomic_fetch_or_explicit(&ms_serve_due, MS_SERVE_ASKED, memory_order_relaxed);
     }
 }
 
-/* It lives as long as the process, and dies in a fork, where the child begins another. */
+/* It lives as long as the process has its place, and dies in a fork, where the child begins another. */
 static void *answer_for_ever(void *arg)
 {
-    struct ms_admission *admission = arg;
+    int device = (int)(intptr_t)arg;
+    struct ms_admission *admission;
     struct ms_hook_scope scope;
 
-    for (;;) {
+    while ((admission = ms_share_of(device)) != NULL) {
         ms_asks_await(admission, AWAIT_NS);
         ms_hook_scope_enter(&scope);
         ms_neighbours_answer();
         ms_hook_scope_leave(&scope);
+        if (ms_asks_wait_here(admission)) /* another thread is at it */
+            ms_clock_sleep(BUSY_NS);
     }
     return NULL;
 }
 
-static void start_thread(struct ms_admission *admission)
+static void start_thread(int device)
 {
     sigset_t all, before;
     pthread_t thread;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, answer_for_ever, admission) == 0)
+    if (pthread_create(&thread, NULL, answer_for_ever, (void *)(intptr_t)device) == 0)
         pthread_detach(thread);
     else
         ms_diagnostic(MS_LOG_WARN, "share",
@@ -261,12 +288,22 @@ void ms_neighbours_start(void)
 
 void ms_neighbours_meet(const struct ms_gpu *gpu, int device)
 {
-    if (device < 0 || device >= MS_DEVICES_MAX || atomic_exchange(&met[device], true))
+    int state = UNMET;
+    uint64_t nap = 0;
+
+    if (device < 0 || device >= MS_DEVICES_MAX || (!gives_way() && !has_share()))
         return;
+    if (!atomic_compare_exchange_strong(&met[device], &state, MEETING)) {
+        /* what others take meanwhile would not be on the page */
+        for (int i = 0; i < JOIN_NAPS_MOST && atomic_load(&met[device]) == MEETING; i++)
+            ms_clock_sleep_longer(&nap);
+        return;
+    }
     meet(gpu, device);
     atomic_fetch_add(&met_count, 1);
+    atomic_store(&met[device], MET);
     if (ms_option_int(MS_OPT_YIELD) == MS_YIELD_THREAD && ms_share_of(device))
-        start_thread(ms_share_of(device));
+        start_thread(device);
 }
 
 void ms_neighbours_tell(int device, uint64_t cached_bytes)
@@ -287,8 +324,10 @@ void ms_neighbours_tell_free(int device, uint64_t free_bytes)
 {
     struct ms_admission *admission = ms_share_of(device);
 
-    if (admission)
-        ms_admission_tell_free(admission->page, free_bytes);
+    if (!admission)
+        return;
+    ms_admission_sweep(admission);
+    ms_admission_tell_free(admission->page, free_bytes);
 }
 
 uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device)
@@ -300,8 +339,10 @@ uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device)
 
 static void neighbours_reset(void)
 {
-    for (int device = 0; device < MS_DEVICES_MAX; device++)
-        atomic_store_explicit(&met[device], false, memory_order_relaxed);
+    for (int device = 0; device < MS_DEVICES_MAX; device++) {
+        atomic_store_explicit(&met[device], UNMET, memory_order_relaxed);
+        atomic_store_explicit(&answering[device], false, memory_order_relaxed);
+    }
     atomic_store_explicit(&met_count, 0, memory_order_relaxed);
 }
 MS_AT_FORK(MS_FORK_SERVICE, neighbours_reset);

@@ -4,7 +4,8 @@
  * segments, blocks that the vendor made, handles that wait to be used again, contexts and modules as they
  * were measured, and what is being asked of the vendor just now. Memory is *reserved* before the vendor is
  * asked, all of it or nothing, so that no two threads pass the limit together; and *given back* once the
- * vendor has it, or has refused. Any thread, also in a signal handler; no lock, no allocation.
+ * vendor has it, or has refused. Any thread, also in a signal handler; no allocation, and no lock but where a
+ * device is shared (share/).
  *
  * A hooked call reserves for memory that somebody else counts when it is there, and counts out again before
  * the vendor has it back: the record. So each thread has a *purse*, open for as long as such a call is: what

@@ -271,6 +271,17 @@ bool ms_admission_guarantee(struct ms_admission *self, uint64_t bytes, uint64_t 
     return !*missing_p;
 }
 
+bool ms_admission_begin(struct ms_admission *self, uint64_t total_bytes)
+{
+    ms_admission_sweep(self);
+    for (unsigned i = 0; i < ms_share_rows(self->page); i++)
+        if (i != self->row && atomic_load(&self->page->rows[i].is_taken))
+            return false;
+    atomic_store(&self->page->head.others_bytes, 0);
+    atomic_store(&self->page->head.total_bytes, total_bytes);
+    return true;
+}
+
 void ms_admission_tell_free(struct ms_share_page *page, uint64_t free_bytes)
 {
     uint64_t total = atomic_load_explicit(&page->head.total_bytes, memory_order_relaxed);

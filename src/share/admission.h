@@ -50,6 +50,9 @@ void ms_admission_join(struct ms_admission *self, unsigned row);
 /** Keeps so much for this process, unless the guarantees of all would be more than there is. One process at a
  * time (the caller holds the page's lock). */
 bool ms_admission_guarantee(struct ms_admission *self, uint64_t bytes, uint64_t *missing_p);
+/** The device has `total_bytes`, and nobody else has any, as far as is known: of who is alone on the page.
+ * False if it is not. */
+bool ms_admission_begin(struct ms_admission *self, uint64_t total_bytes);
 /** The row is nobody's again. */
 void ms_admission_clear(struct ms_share_page *page, unsigned row);
 

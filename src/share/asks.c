@@ -72,15 +72,16 @@ static uint64_t ask_rows(struct ms_admission *self, uint64_t bytes, bool beyond,
 /* A process tells what is free in it when the vendor gives it something, or takes it, and not what its
  * program has freed since. So what is still missing is asked of all that have anything, each for all of it.
  */
-static void ask_all(struct ms_admission *self, uint64_t bytes, struct round *round)
+static void ask_all(struct ms_admission *self, uint64_t bytes, bool beyond, struct round *round)
 {
     for (unsigned i = 0; i < ms_share_rows(self->page) && bytes; i++) {
         struct ms_share_row *row = &self->page->rows[i];
-        if (i == self->row || !atomic_load(&row->is_taken) || !atomic_load(&row->used_bytes))
+        uint64_t used = atomic_load(&row->used_bytes), kept = beyond ? atomic_load(&row->guarantee_bytes) : 0;
+        if (i == self->row || !atomic_load(&row->is_taken) || used <= kept)
             continue;
         if (!round->numbers[i])
             round->given_before += atomic_load(&row->given_bytes);
-        ask_row(row, bytes, &round->numbers[i]);
+        ask_row(row, used - kept < bytes ? used - kept : bytes, &round->numbers[i]);
         round->waits[i] = true;
     }
 }
@@ -104,7 +105,7 @@ static bool all_are_over(const struct ms_admission *self, struct round *round)
     return all;
 }
 
-struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns)
+struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, bool beyond, uint64_t wait_ns)
 {
     struct round round = {.wait_ns = wait_ns};
     struct ms_asks_result result = {0};
@@ -112,10 +113,13 @@ struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, ui
     int saved_errno = errno;
     ms_admission_sweep(self); /* nobody waits for the dead */
     left = ask_rows(self, bytes, true, &round);
-    left = ask_rows(self, left, false, &round);
-    ask_all(self, left, &round);
-    while (!all_are_over(self, &round) && ms_clock_ns() - begun_ns < wait_ns)
+    if (!beyond)
+        left = ask_rows(self, left, false, &round);
+    ask_all(self, left, beyond, &round);
+    while (!all_are_over(self, &round) && ms_clock_ns() - begun_ns < wait_ns) {
         ms_clock_sleep_longer(&nap);
+        ms_admission_sweep(self);
+    }
     for (unsigned i = 0; i < MS_SHARE_ROWS; i++) {
         uint32_t number = round.numbers[i];
         result.asked += number != 0;

@@ -13,8 +13,9 @@ struct ms_asks_result {
     unsigned asked, heard;  /* processes */
     uint64_t brought_bytes; /* what those that were asked have given back since */
 };
-/** Asks whoever lives, and waits. */
-struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, uint64_t wait_ns);
+/** Asks whoever lives, and waits. With `beyond`, only for what others have beyond their guarantees: what they
+ * give back of the rest is kept for them all the same. Who ends meanwhile has heard. */
+struct ms_asks_result ms_asks_make(struct ms_admission *self, uint64_t bytes, bool beyond, uint64_t wait_ns);
 
 /** True if there is an ask that this process has not heard. */
 static inline bool ms_asks_wait_here(const struct ms_admission *self)

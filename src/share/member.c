@@ -20,6 +20,7 @@
 #include "base/devices.h"
 #include "base/files.h"
 #include "base/libc.h"
+#include "base/log.h"
 #include "base/options/options.h"
 #include "record/file/journal.h"
 #include "record/file/process.h"
@@ -241,6 +242,9 @@ static enum ms_share_joined join(struct member *member, char *why, size_t why_by
         return MS_SHARE_ALONE;
     atomic_store(&admission->page->rows[admission->row].most_bytes, member->wish.most_bytes);
     ms_admission_note(admission, member->wish.used_bytes);
+    bool is_first = ms_admission_begin(admission, member->wish.total_bytes);
+    if (member->wish.free_bytes != UINT64_MAX || !is_first)
+        ms_admission_tell_free(admission->page, member->wish.free_bytes);
     enum ms_share_joined joined = !member->wish.guarantee_bytes || guarantee(member, why, why_bytes)
                                       ? MS_SHARE_JOINED
                                       : MS_SHARE_UNGUARANTEED;
@@ -285,22 +289,34 @@ static bool row_is_held(struct member *member)
            atomic_load(&own->token) == member->token;
 }
 
+static void leave_alone(struct member *member, const char *why)
+{
+    atomic_store(&member->page, NULL);
+    if (member->wish.guarantee_bytes)
+        ms_diagnostic(MS_LOG_WARN, "share",
+                      "the place on the page of device %d was lost, and is not had again: %s",
+                      member->wish.device, why);
+}
+
 static void row_take_again(struct member *member, uint64_t used_bytes)
 {
     struct ms_admission *admission = &member->admission;
     char why[WHY_BYTES];
     if (!file_is_open(member) && !file_open_again(member)) {
-        atomic_store(&member->page, NULL);
+        leave_alone(member, "its file cannot be opened again");
     } else if (!row_is_held(member)) {
-        if (!ms_page_lock(member->fd, admission->row, 1, true)) {
-            atomic_store(&member->page, NULL);
+        if (!row_claim(member, why, sizeof why)) {
+            leave_alone(member, why);
             return;
         }
-        row_describe(member, &admission->page->rows[admission->row]);
-        ms_admission_join(admission, admission->row);
+        atomic_store(&admission->page->rows[admission->row].most_bytes, member->wish.most_bytes);
         ms_admission_note(admission, used_bytes);
-        if (member->wish.guarantee_bytes)
-            guarantee(member, why, sizeof why);
+        if (member->wish.guarantee_bytes && !guarantee(member, why, sizeof why))
+            ms_diagnostic(
+                MS_LOG_WARN, "share",
+                "the place on the page of device %d was lost (its descriptor was closed), and nothing is "
+                "kept for this process any more: %s",
+                member->wish.device, why);
     }
 }
 

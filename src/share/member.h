@@ -17,6 +17,7 @@ struct ms_share_wish {
     uint8_t uuid[16];
     uint64_t total_bytes;
     uint64_t used_bytes; /* what the process has of it already */
+    uint64_t free_bytes; /* as the driver says; UINT64_MAX: it was not asked */
     uint64_t guarantee_bytes, most_bytes;
     const char *directory; /* of a group; NULL: where this user's ledgers lie */
 };

@@ -30,7 +30,7 @@ def killed():
     with subprocess.Popen([BUILD + "/tests/ledger/many", "100", "100000"], env=env, stdout=subprocess.PIPE) as child:
         child.stdout.readline()
         child.kill()
-    name, = os.listdir(place)
+    name, = (name for name in os.listdir(place) if name.endswith(".ledger"))
     return place + "/" + name
 
 

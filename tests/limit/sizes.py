@@ -4,11 +4,10 @@ as its device, from the first question on, and takes no more. So do contexts cou
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
+from hooklib import BUILD, fact, native_environment, plan, shim_environment  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "limit", "sizes")
 OUT = 2
@@ -59,7 +58,7 @@ def under(program, **more):
     return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
 
 
-plan(6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
+plan(5 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
 for name, (natively, limited) in FACTS.items():
     said = run(name, native_environment())
     fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
@@ -69,12 +68,6 @@ for name, (natively, limited) in FACTS.items():
     for words, share in (("at most", "512M/1G"), ("of a device of that length, beside what is kept for others", "1G")):
         said = under(name, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
         fact(holds(said, limited), "%s: so is a share, %s" % (name, words), ["%s" % said])
-    # Two of them at once on a device of twice that length, half of which is kept for each.
-    where = os.path.join(TMP, "device-" + name)
-    os.mkdir(where)
-    with ThreadPoolExecutor(2) as both:
-        said = list(both.map(lambda name: under(name, MEMSHIM_SHARE="1G/1G", MEMSIM_MEMORY="2G", MEMSIM_LEDGER=where), (name, name)))
-    fact(all(holds(one, limited) for one in said), "%s: two beside one another, each in its share" % name, ["%s" % said])
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
     fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])

@@ -270,7 +270,7 @@ static void prepare_asked(void)
 static void ask(void *arg)
 {
     (void)arg;
-    brought = ms_asks_make(&processes[1], 4, 1000000000).brought_bytes;
+    brought = ms_asks_make(&processes[1], 4, false, 1000000000).brought_bytes;
     got[1] = take(1, 4);
 }
 
@@ -315,7 +315,7 @@ static void check_asked(void)
 static void ask_2(void *arg)
 {
     unsigned i = (unsigned)(size_t)arg;
-    ms_asks_make(&processes[i], 2, 1000000000);
+    ms_asks_make(&processes[i], 2, false, 1000000000);
     got[i] = take(i, 2);
     atomic_fetch_add(&asked, 1);
 }

@@ -23,6 +23,7 @@ __attribute__((unused)) static struct ms_share_wish share_wish(const char *direc
     return (struct ms_share_wish){.device = 0,
                                   .uuid = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
                                   .total_bytes = TOTAL,
+                                  .free_bytes = UINT64_MAX,
                                   .guarantee_bytes = guarantee,
                                   .most_bytes = UINT64_MAX,
                                   .directory = directory};

@@ -130,9 +130,9 @@ static int set_environment(const struct ms_replay_order *order, const char *prog
     /* A replay's warnings are about a device that was made small, or settings that are only tried. */
     if (setenv("MEMSHIM_LOG", "error", 1) < 0 || setenv("MEMSIM_MEMORY", bytes, 1) < 0 ||
         setenv("MEMSIM_DEVICES", devices, 1) < 0 || setenv("MEMSIM_COUNT", "1", 1) < 0 ||
-        setenv("MEMSHIM_REPORT", "none", 1) < 0 || setenv("MEMSHIM_STACKS", "off", 1) < 0 ||
-        setenv("MEMSHIM_PYTHON", "off", 1) < 0 || setenv("LD_LIBRARY_PATH", ms_preload_sim_dir(), 1) < 0 ||
-        set_settings(order->settings) < 0)
+        setenv("MEMSHIM_REPORT", "none", 1) < 0 || setenv("MEMSHIM_YIELD", "off", 1) < 0 ||
+        setenv("MEMSHIM_STACKS", "off", 1) < 0 || setenv("MEMSHIM_PYTHON", "off", 1) < 0 ||
+        setenv("LD_LIBRARY_PATH", ms_preload_sim_dir(), 1) < 0 || set_settings(order->settings) < 0)
         return -1;
     return ms_preload_set(false, program, true);
 }
