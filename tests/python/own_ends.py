@@ -86,6 +86,7 @@ def signals():
 
 def interrupts():
     """A timer whose handler takes stacks wherever the program is: in the interpreter, in C code, in other threads."""
+    deep(1) # the interpreter is found, which one thread does while others read nothing
     for _ in range(2):
         threading.Thread(target=forever, daemon=True).start()
     probe.probe_interrupt(100)
