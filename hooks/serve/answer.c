@@ -244,7 +244,7 @@ typedef CUresult (*meminfo_func_t)(size_t *, size_t *);
 
 static bool answers_meminfo(void)
 {
-    return ms_thread.depth == 0 && ms_init_active() && (ms_serve_is_on() || ms_quota_is_bounded());
+    return ms_thread.depth == 0 && ms_init_active() && ms_limit_or_service();
 }
 
 /* Free is what the vendor has, and `idle` that we could give back; but no more than MEMSHIM_LIMIT leaves,

@@ -10,7 +10,7 @@
 
 void ms_limit_start(void)
 {
-    if (ms_option_size(MS_OPT_LIMIT, UINT64_MAX / 200) != UINT64_MAX)
+    if (ms_option_size(MS_OPT_LIMIT, UINT64_MAX / 200) != UINT64_MAX || *ms_option_text(MS_OPT_SHARE))
         ms_quota_bound();
 }
 
@@ -64,12 +64,7 @@ bool ms_limit_reserve(const struct ms_call *call)
     device = limit_device_of(call);
     ms_limit_learn(call->gpu, device);
     while (!ms_quota_call_reserve(device, call->args.bytes)) {
-        if (ms_serve_make_room_in_call(call, &room))
-            continue;
-        if (room.asked)
-            return false;
-        room.asked = true;
-        if (!ms_neighbours_ask(call->gpu, device, call->args.bytes))
+        if (!ms_serve_make_room_in_call(call, &room))
             return false;
     }
     return true;

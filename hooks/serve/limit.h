@@ -6,7 +6,14 @@
 
 #include "quota/quota.h"
 #include "hooks/dispatch.h"
+#include "hooks/serve/serve.h"
 
+/** True if memshim decides anything about memory in this process: it serves, or there is a limit or a share.
+ */
+static inline bool ms_limit_or_service(void)
+{
+    return ms_serve_is_on() || ms_quota_is_bounded();
+}
 /** Once, when memshim starts. */
 void ms_limit_start(void);
 /** The bytes of a device of `total_bytes` that the process may take: the less of MEMSHIM_LIMIT and of the

@@ -73,11 +73,10 @@ static uint64_t share_room(int device)
 static const struct ms_quota_others others = {
     .take = share_take, .note = share_note, .give_back = share_give, .room = share_room};
 
-uint64_t ms_neighbours_missing(int device, uint64_t bytes)
+/* True if it is the share that leaves less than the bytes. */
+static bool share_refuses(int device, uint64_t bytes)
 {
-    uint64_t room = ms_quota_is_shared(device) ? share_room(device) : UINT64_MAX;
-
-    return bytes > room ? bytes - room : 0;
+    return ms_quota_is_shared(device) && share_room(device) < bytes;
 }
 
 /* --- a place on the page -------------------------------------------------------------------------------- */
@@ -107,9 +106,11 @@ static void say_joined(int device, enum ms_share_joined joined, const char *why)
     enum ms_log_level level = has_share() || *ms_option_text(MS_OPT_SHARE_GROUP) ? MS_LOG_WARN : MS_LOG_INFO;
 
     if (joined == MS_SHARE_ALONE)
-        ms_diagnostic(level, "share", "device %d is not shared with other processes: %s", device, why);
+        ms_diagnostic(level, "share", "%s %d is not shared with other processes: %s", ms_device_api(device),
+                      ms_device_index(device), why);
     else if (joined == MS_SHARE_UNGUARANTEED)
-        ms_diagnostic(level, "share", "nothing of device %d is kept for this process: %s", device, why);
+        ms_diagnostic(level, "share", "nothing of %s %d is kept for this process: %s", ms_device_api(device),
+                      ms_device_index(device), why);
 }
 
 static void meet(const struct ms_gpu *gpu, int device)
@@ -151,44 +152,43 @@ static void count(unsigned which, uint64_t change)
     atomic_fetch_add_explicit(&ms_process()->neighbours[which], change, memory_order_relaxed);
 }
 
-/* True if the share has refused the bytes, and does no more: processes without a place may have given some
- * back. */
-static bool driver_has_more(const struct ms_gpu *gpu, int device, uint64_t bytes)
+/* The share has refused the bytes, by what others without a place had when the driver was asked last. True if
+ * it does no more. */
+static bool has_room_by_now(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
-    bool is_refused = ms_neighbours_missing(device, bytes) > 0;
-    size_t left = 0, total = 0;
+    size_t left = SIZE_MAX, total = 0;
     uint64_t context;
 
-    if (ms_gpu_current(gpu, &context) == device && ms_gpu_memory(gpu, &left, &total))
-        ms_neighbours_tell_free(device, left);
-    else if (is_refused) /* nobody knows what they have: the vendor decides */
-        ms_admission_tell_free(ms_share_of(device)->page, UINT64_MAX);
-    return is_refused && !ms_neighbours_missing(device, bytes);
+    if (ms_gpu_current(gpu, &context) != device || !ms_gpu_memory(gpu, &left, &total))
+        left = SIZE_MAX; /* nobody knows what they have: the vendor decides */
+    ms_neighbours_tell_free(device, left);
+    return !share_refuses(device, bytes);
 }
 
 bool ms_neighbours_ask(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
     struct ms_admission *admission = ms_share_of(device);
     uint64_t wait_ms = (uint64_t)ms_option_int(MS_OPT_OOM_WAIT_MS);
+    bool is_refused = share_refuses(device, bytes);
     struct ms_asks_result result;
 
     if (!admission || !gives_way() || ms_quota_own_room(device) < bytes)
         return false;
-    if (driver_has_more(gpu, device, bytes))
+    if (is_refused && has_room_by_now(gpu, device, bytes))
         return true;
     wait_ms = wait_ms < ANSWER_MOST_MS ? wait_ms : ANSWER_MOST_MS;
-    result = ms_asks_make(admission, bytes, ms_neighbours_missing(device, bytes) > 0, wait_ms * 1000000u);
+    result = ms_asks_make(admission, bytes, is_refused, wait_ms * 1000000u);
     count(MS_NEIGHBOURS_ASKED, result.asked > 0);
     count(MS_NEIGHBOURS_HEARD, result.heard);
     count(MS_NEIGHBOURS_BROUGHT, result.brought_bytes);
-    return driver_has_more(gpu, device, bytes) || result.heard > 0;
+    return result.heard > 0 || (is_refused && has_room_by_now(gpu, device, bytes));
 }
 
 /* --- being asked ---------------------------------------------------------------------------------------- */
 
 static uint64_t give_back(int device, uint64_t bytes)
 {
-    uint64_t given = 0;
+    uint64_t given;
 
     if (!ms_serve_is_on() || !bytes || !gives_way())
         return 0;
@@ -281,8 +281,6 @@ static void start_thread(int device)
 
 void ms_neighbours_start(void)
 {
-    if (has_share())
-        ms_quota_bound();
     ms_clock_watch(look_for_asks);
 }
 
@@ -332,7 +330,7 @@ void ms_neighbours_tell_free(int device, uint64_t free_bytes)
 
 uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device)
 {
-    if (ms_serve_is_on() || ms_quota_is_bounded())
+    if (ms_limit_or_service())
         ms_neighbours_meet(gpu, device);
     return ms_share_of(device) ? ms_admission_others_use(ms_share_of(device)) : 0;
 }

@@ -33,7 +33,4 @@ bool ms_neighbours_ask(const struct ms_gpu *gpu, int device, uint64_t bytes);
 /** Others have asked this process: what is free in it goes back, as far as they want it. */
 void ms_neighbours_answer(void);
 
-/** By how much the process would take more of the device than others leave it; 0: no share refuses that. */
-uint64_t ms_neighbours_missing(int device, uint64_t bytes);
-
 #endif

@@ -228,17 +228,19 @@ void ms_serve_before_growth(const struct ms_call *call)
 }
 
 /* Gives back what the pool keeps for later, and waits now for what the vendor's own free would have waited
- * for. */
+ * for; then other processes are asked, once. */
 static bool make_room(unsigned class, const struct ms_gpu *gpu, const struct ms_args *args,
                       struct ms_room *room)
 {
     int device = serve_oom_device_of(class, gpu, args);
-    bool made;
+    bool made = false;
 
     if (device < 0 || !could_hold(gpu, device, args->bytes, 0))
         return false;
-    made = ms_recycled_give_back(device) > 0;
-    made = ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room) || made;
+    if (ms_serve_is_on()) {
+        made = ms_recycled_give_back(device) > 0;
+        made = ms_room_make(device, !made && worth_waiting(gpu, device, args->bytes), room) || made;
+    }
     if (made || room->asked)
         return made;
     room->asked = true;
@@ -249,7 +251,7 @@ bool ms_serve_make_room_in_call(const struct ms_call *call, struct ms_room *room
 {
     unsigned class = ms_rows[call->row]->class;
 
-    return ms_serve_is_on() && needs_room(class, &call->args) &&
+    return ms_limit_or_service() && needs_room(class, &call->args) &&
            make_room(class, call->gpu, &call->args, room);
 }
 
@@ -260,7 +262,7 @@ bool ms_serve_make_room(unsigned row, const struct ms_gpu *gpu, const struct ms_
     struct ms_hook_scope scope;
     bool made;
 
-    if (!ms_families[ms_rows[row]->api].vendor || ms_thread.depth > 0 || !ms_serve_is_on() ||
+    if (!ms_families[ms_rows[row]->api].vendor || ms_thread.depth > 0 || !ms_limit_or_service() ||
         !needs_room(class, args))
         return false;
     ms_hook_scope_enter(&scope);

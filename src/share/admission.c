@@ -35,7 +35,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-uint64_t ms_admission_capacity(const struct ms_share_page *page)
+static uint64_t capacity_of(const struct ms_share_page *page)
 {
     uint64_t total = atomic_load_explicit(&page->head.total_bytes, memory_order_relaxed);
     uint64_t others = atomic_load_explicit(&page->head.others_bytes, memory_order_relaxed);
@@ -77,7 +77,7 @@ static uint64_t excess(const struct ms_admission *self)
 {
     const struct ms_share_row *own = &self->page->rows[self->row];
     uint64_t sum = sum_of_rows(self->page, self->row, used_in(own) > kept_for(own)),
-             capacity = ms_admission_capacity(self->page);
+             capacity = capacity_of(self->page);
     return sum > capacity ? sum - capacity : 0;
 }
 
@@ -161,8 +161,8 @@ static uint64_t contend(struct ms_admission *self, uint64_t bytes)
 bool ms_admission_take(struct ms_admission *self, uint64_t bytes, uint64_t *missing_p)
 {
     struct ms_share_row *own = &self->page->rows[self->row];
-    if (bytes > ms_admission_capacity(self->page)) { /* and might be too large to add */
-        *missing_p = bytes - ms_admission_capacity(self->page);
+    if (bytes > capacity_of(self->page)) { /* and might be too large to add */
+        *missing_p = bytes - capacity_of(self->page);
         return false;
     }
     ms_lock(&self->lock);
@@ -197,7 +197,7 @@ void ms_admission_give(struct ms_admission *self, uint64_t bytes)
 uint64_t ms_admission_room(const struct ms_admission *self)
 {
     const struct ms_share_row *own = &self->page->rows[self->row];
-    uint64_t capacity = ms_admission_capacity(self->page), used = used_in(own), kept = kept_for(own);
+    uint64_t capacity = capacity_of(self->page), used = used_in(own), kept = kept_for(own);
     uint64_t all = sum_of_rows(self->page, self->row, false),
              with_kept = sum_of_rows(self->page, self->row, true);
     uint64_t within = kept > used ? kept - used : 0, left = capacity > all ? capacity - all : 0;
@@ -259,7 +259,7 @@ void ms_admission_join(struct ms_admission *self, unsigned row)
 
 bool ms_admission_guarantee(struct ms_admission *self, uint64_t bytes, uint64_t *missing_p)
 {
-    uint64_t sum = bytes, capacity = ms_admission_capacity(self->page);
+    uint64_t sum = bytes, capacity = capacity_of(self->page);
     ms_admission_sweep(self);
     for (unsigned i = 0; i < ms_share_rows(self->page); i++) {
         if (i != self->row && atomic_load(&self->page->rows[i].is_taken))
@@ -271,15 +271,13 @@ bool ms_admission_guarantee(struct ms_admission *self, uint64_t bytes, uint64_t 
     return !*missing_p;
 }
 
-bool ms_admission_begin(struct ms_admission *self, uint64_t total_bytes)
+void ms_admission_begin(struct ms_admission *self, uint64_t total_bytes)
 {
     ms_admission_sweep(self);
     for (unsigned i = 0; i < ms_share_rows(self->page); i++)
         if (i != self->row && atomic_load(&self->page->rows[i].is_taken))
-            return false;
-    atomic_store(&self->page->head.others_bytes, 0);
+            return;
     atomic_store(&self->page->head.total_bytes, total_bytes);
-    return true;
 }
 
 void ms_admission_tell_free(struct ms_share_page *page, uint64_t free_bytes)

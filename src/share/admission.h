@@ -5,10 +5,10 @@
  * than there is. No lock is shared, so nobody waits for a process that was stopped or killed on its way: what
  * it announced is counted until the kernel says that it has ended. The rule:
  *
- *   beyond its guarantee   the sum of the larger of use and guarantee, over all rows, is no more than the
- *                          device has for them: what is kept for others and not used is not given away
- *   within its guarantee   the sum of use is no more than that. It is refused only where others had taken
- * what is kept for it before it came.
+ * * Beyond its guarantee: the sum of the larger of use and guarantee, over all rows, is no more than the
+ * device has for them. So what is kept for others and not used is not given away.
+ * * Within its guarantee: the sum of use is no more than that. It is refused only where others had taken what
+ * is kept for it before it came.
  *
  * One thread of a process at a time asks (a lock of its own). No allocation, no call of the kernel's but
  * where a request would be refused. */
@@ -50,16 +50,14 @@ void ms_admission_join(struct ms_admission *self, unsigned row);
 /** Keeps so much for this process, unless the guarantees of all would be more than there is. One process at a
  * time (the caller holds the page's lock). */
 bool ms_admission_guarantee(struct ms_admission *self, uint64_t bytes, uint64_t *missing_p);
-/** The device has `total_bytes`, and nobody else has any, as far as is known: of who is alone on the page.
- * False if it is not. */
-bool ms_admission_begin(struct ms_admission *self, uint64_t total_bytes);
+/** Who is alone on the page says how long the device is: another may have made the page. */
+void ms_admission_begin(struct ms_admission *self, uint64_t total_bytes);
 /** The row is nobody's again. */
 void ms_admission_clear(struct ms_share_page *page, unsigned row);
 
 /** The driver says that so much of the device is free: the rest of what no row has is others'. `free_bytes`
- * was asked before this call, so what is taken meanwhile makes others look smaller, never larger. */
+ * was asked before this call, so what is taken meanwhile makes others look smaller, never larger. UINT64_MAX:
+ * nobody knows, and others count as having nothing. */
 void ms_admission_tell_free(struct ms_share_page *page, uint64_t free_bytes);
-/** The bytes that there are for all rows together. */
-uint64_t ms_admission_capacity(const struct ms_share_page *page);
 
 #endif

@@ -42,14 +42,18 @@ static uint64_t could_give(const struct ms_share_row *row, bool beyond)
 }
 
 /* The number of an ask is never 0, which stands for none. */
-static void ask_row(struct ms_share_row *row, uint64_t bytes, uint32_t *number_p)
+static void ask_row(struct ms_admission *self, unsigned i, uint64_t bytes, struct round *round)
 {
+    struct ms_share_row *row = &self->page->rows[i];
+    if (!round->numbers[i])
+        round->given_before += atomic_load(&row->given_bytes);
     if (atomic_load(&row->asks) == atomic_load(&row->heard))
         atomic_store(&row->asked_ns, ms_clock_ns());
     atomic_fetch_add(&row->wanted_bytes, bytes);
-    *number_p = atomic_fetch_add(&row->asks, 1) + 1;
-    if (!*number_p)
-        *number_p = atomic_fetch_add(&row->asks, 1) + 1;
+    do {
+        round->numbers[i] = atomic_fetch_add(&row->asks, 1) + 1;
+    } while (!round->numbers[i]);
+    round->waits[i] = true;
     syscall(SYS_futex, &row->asks, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -60,10 +64,7 @@ static uint64_t ask_rows(struct ms_admission *self, uint64_t bytes, bool beyond,
         if (!has)
             continue;
         has = has < bytes ? has : bytes;
-        if (!round->numbers[i])
-            round->given_before += atomic_load(&self->page->rows[i].given_bytes);
-        ask_row(&self->page->rows[i], has, &round->numbers[i]);
-        round->waits[i] = true;
+        ask_row(self, i, has, round);
         bytes -= has;
     }
     return bytes;
@@ -75,14 +76,11 @@ static uint64_t ask_rows(struct ms_admission *self, uint64_t bytes, bool beyond,
 static void ask_all(struct ms_admission *self, uint64_t bytes, bool beyond, struct round *round)
 {
     for (unsigned i = 0; i < ms_share_rows(self->page) && bytes; i++) {
-        struct ms_share_row *row = &self->page->rows[i];
+        const struct ms_share_row *row = &self->page->rows[i];
         uint64_t used = atomic_load(&row->used_bytes), kept = beyond ? atomic_load(&row->guarantee_bytes) : 0;
         if (i == self->row || !atomic_load(&row->is_taken) || used <= kept)
             continue;
-        if (!round->numbers[i])
-            round->given_before += atomic_load(&row->given_bytes);
-        ask_row(row, used - kept < bytes ? used - kept : bytes, &round->numbers[i]);
-        round->waits[i] = true;
+        ask_row(self, i, used - kept < bytes ? used - kept : bytes, round);
     }
 }
 

@@ -27,24 +27,15 @@
 #include "share/page_file.h"
 
 /* Descriptors so high are seldom closed by programs that close a range of them. */
-enum {
-    DESCRIPTOR_LEAST = 900,
-    LOCK_NAPS_MOST = 200,
-    PROGRAM_BYTES = 512,
-    WHY_BYTES = 400,
-    ENTRIES_MOST = 4,
-    END_MOST_MS = 100
-};
+enum { DESCRIPTOR_LEAST = 900, LOCK_NAPS_MOST = 200, PROGRAM_BYTES = 512, WHY_BYTES = 400, ENTRIES_MOST = 4 };
 
 struct member {
     struct ms_admission admission;
-    _Atomic(struct ms_share_page *) page; /* NULL: alone */
+    _Atomic bool is_there; /* else the process is alone */
     char path[MS_PAGE_PATH];
     int fd;
-    dev_t file_device;
-    ino_t file;
+    struct stat file;
     uint64_t token;
-    bool is_asked;
     struct ms_share_wish wish;
 };
 
@@ -97,9 +88,9 @@ static void page_path(char *path, const char *directory, const uint8_t uuid[16],
     for (int i = 0; i < 16; i++)
         snprintf(id + 2 * i, 3, "%02x", uuid[i]);
     if (of_group)
-        snprintf(path, MS_PAGE_PATH, "%.400s/memshim-share-%s", directory, id);
+        snprintf(path, MS_PAGE_PATH, "%.400s/" MS_SHARE_PREFIX "%s", directory, id);
     else
-        snprintf(path, MS_PAGE_PATH, "%.400s/memshim-share-%u-%s", directory, (unsigned)geteuid(), id);
+        snprintf(path, MS_PAGE_PATH, "%.400s/" MS_SHARE_PREFIX "%u-%s", directory, (unsigned)geteuid(), id);
 }
 
 static struct ms_share_page *open_in(struct member *member, const char *directory, char *why,
@@ -108,17 +99,11 @@ static struct ms_share_page *open_in(struct member *member, const char *director
     char *path = member->path;
     bool of_group = member->wish.directory != NULL;
     struct ms_page_wish wish = {.path = path, .is_shared = of_group, .total_bytes = member->wish.total_bytes};
-    struct stat status;
     if (!is_place(directory, of_group, why, why_bytes))
         return NULL;
     memcpy(wish.uuid, member->wish.uuid, sizeof wish.uuid);
     page_path(path, directory, wish.uuid, of_group);
-    struct ms_share_page *page = ms_page_open(&wish, &member->fd, &status, why, why_bytes);
-    if (page) {
-        member->file_device = status.st_dev;
-        member->file = status.st_ino;
-    }
-    return page;
+    return ms_page_open(&wish, &member->fd, &member->file, why, why_bytes);
 }
 
 static struct ms_share_page *page_find(struct member *member, char *why, size_t why_bytes)
@@ -148,12 +133,8 @@ static void move_up(struct member *member)
 
 static void row_describe(struct member *member, struct ms_share_row *row)
 {
-    const struct ms_process *process = ms_process();
     char program[PROGRAM_BYTES];
-    row->pid = (uint32_t)process->pid;
-    row->start_ticks = process->start_ticks;
-    row->pid_space = process->pid_space;
-    row->uid = geteuid();
+    row->pid = (uint64_t)ms_process()->pid;
     member->token = ms_clock_ns() ^ (uint64_t)getpid() << 48;
     atomic_store(&row->token, member->token);
     ms_file_executable(program, sizeof program);
@@ -196,15 +177,6 @@ static bool guarantee(struct member *member, char *why, size_t why_bytes)
     return given;
 }
 
-/* The file by the page's name is the one that is open. Asked behind the lock of a row, since who removes a
- * page holds all of them. */
-static bool file_is_there(const struct member *member)
-{
-    struct stat status;
-    return lstat(member->path, &status) == 0 && status.st_dev == member->file_device &&
-           status.st_ino == member->file;
-}
-
 static bool page_enter(struct member *member, char *why, size_t why_bytes)
 {
     struct ms_admission *admission = &member->admission;
@@ -214,9 +186,11 @@ static bool page_enter(struct member *member, char *why, size_t why_bytes)
     move_up(member);
     *why = '\0';
     bool claimed = row_claim(member, why, why_bytes);
-    if (file_is_there(member) && claimed)
+    /* Asked behind the lock of a row, since memshim clean removes a page under the locks of all. */
+    bool is_left = ms_page_is_at(member->path, &member->file);
+    if (claimed && is_left)
         return true;
-    if (!file_is_there(member)) /* it was removed meanwhile (memshim clean) */
+    if (!is_left)
         *why = '\0';
     if (claimed)
         ms_admission_clear(admission->page, admission->row);
@@ -242,13 +216,12 @@ static enum ms_share_joined join(struct member *member, char *why, size_t why_by
         return MS_SHARE_ALONE;
     atomic_store(&admission->page->rows[admission->row].most_bytes, member->wish.most_bytes);
     ms_admission_note(admission, member->wish.used_bytes);
-    bool is_first = ms_admission_begin(admission, member->wish.total_bytes);
-    if (member->wish.free_bytes != UINT64_MAX || !is_first)
-        ms_admission_tell_free(admission->page, member->wish.free_bytes);
+    ms_admission_begin(admission, member->wish.total_bytes);
+    ms_admission_tell_free(admission->page, member->wish.free_bytes);
     enum ms_share_joined joined = !member->wish.guarantee_bytes || guarantee(member, why, why_bytes)
                                       ? MS_SHARE_JOINED
                                       : MS_SHARE_UNGUARANTEED;
-    atomic_store_explicit(&member->page, admission->page, memory_order_release);
+    atomic_store_explicit(&member->is_there, true, memory_order_release);
     return joined;
 }
 
@@ -257,27 +230,22 @@ static enum ms_share_joined join(struct member *member, char *why, size_t why_by
 /* True if the descriptor is still the page's. */
 static bool file_is_open(const struct member *member)
 {
-    struct stat status;
-    return fstat(member->fd, &status) == 0 && status.st_dev == member->file_device &&
-           status.st_ino == member->file;
+    struct stat now;
+    return fstat(member->fd, &now) == 0 && now.st_dev == member->file.st_dev &&
+           now.st_ino == member->file.st_ino;
 }
 
 /* The page itself is mapped still; the file by its name must be the same. */
 static bool file_open_again(struct member *member)
 {
-    static char path[MS_PAGE_PATH + 32];
-    struct stat status;
-    snprintf(path, sizeof path, "%s", member->path);
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &status) != 0 || status.st_dev != member->file_device || status.st_ino != member->file) {
-        close(fd);
-        return false;
+    member->fd = open(member->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file_is_open(member)) {
+        move_up(member);
+        return true;
     }
-    member->fd = fd;
-    move_up(member);
-    return true;
+    if (member->fd >= 0)
+        close(member->fd);
+    return false;
 }
 
 /* Others may have found the row left, and cleared it; then all is told anew. */
@@ -289,35 +257,31 @@ static bool row_is_held(struct member *member)
            atomic_load(&own->token) == member->token;
 }
 
-static void leave_alone(struct member *member, const char *why)
+/* The place is not had again, or nothing is kept there any more. */
+static void say_lost(const struct member *member, const char *what, const char *why)
 {
-    atomic_store(&member->page, NULL);
+    int device = member->wish.device;
     if (member->wish.guarantee_bytes)
         ms_diagnostic(MS_LOG_WARN, "share",
-                      "the place on the page of device %d was lost, and is not had again: %s",
-                      member->wish.device, why);
+                      "the place on the page of %s %d was lost (its descriptor was closed), %s: %s",
+                      ms_device_api(device), ms_device_index(device), what, why);
 }
 
 static void row_take_again(struct member *member, uint64_t used_bytes)
 {
     struct ms_admission *admission = &member->admission;
-    char why[WHY_BYTES];
-    if (!file_is_open(member) && !file_open_again(member)) {
-        leave_alone(member, "its file cannot be opened again");
-    } else if (!row_is_held(member)) {
-        if (!row_claim(member, why, sizeof why)) {
-            leave_alone(member, why);
-            return;
-        }
-        atomic_store(&admission->page->rows[admission->row].most_bytes, member->wish.most_bytes);
-        ms_admission_note(admission, used_bytes);
-        if (member->wish.guarantee_bytes && !guarantee(member, why, sizeof why))
-            ms_diagnostic(
-                MS_LOG_WARN, "share",
-                "the place on the page of device %d was lost (its descriptor was closed), and nothing is "
-                "kept for this process any more: %s",
-                member->wish.device, why);
+    char why[WHY_BYTES] = "its file cannot be opened again";
+    if (file_is_open(member) && row_is_held(member)) /* another thread has taken it */
+        return;
+    if ((!file_is_open(member) && !file_open_again(member)) || !row_claim(member, why, sizeof why)) {
+        atomic_store(&member->is_there, false);
+        say_lost(member, "and is not had again", why);
+        return;
     }
+    atomic_store(&admission->page->rows[admission->row].most_bytes, member->wish.most_bytes);
+    ms_admission_note(admission, used_bytes);
+    if (member->wish.guarantee_bytes && !guarantee(member, why, sizeof why))
+        say_lost(member, "and nothing is kept for this process any more", why);
 }
 
 struct ms_admission *ms_share_held(int device, uint64_t used_bytes)
@@ -348,17 +312,10 @@ bool ms_share_group(char *path, size_t bytes)
 enum ms_share_joined ms_share_join(const struct ms_share_wish *wish, char *why, size_t why_bytes)
 {
     struct member *member = &members[wish->device];
-    enum ms_share_joined joined = MS_SHARE_ALONE;
     int saved_errno = errno;
-    *why = '\0';
     ms_lock(&join_lock);
-    if (!member->is_asked) {
-        member->is_asked = true;
-        member->wish = *wish;
-        joined = join(member, why, why_bytes);
-    } else if (atomic_load(&member->page)) {
-        joined = MS_SHARE_JOINED;
-    }
+    member->wish = *wish;
+    enum ms_share_joined joined = join(member, why, why_bytes);
     ms_unlock(&join_lock);
     errno = saved_errno;
     return joined;
@@ -367,7 +324,8 @@ enum ms_share_joined ms_share_join(const struct ms_share_wish *wish, char *why, 
 struct ms_admission *ms_share_of(int device)
 {
     struct member *member = device >= 0 && device < MS_DEVICES_MAX ? &members[device] : NULL;
-    return member && atomic_load_explicit(&member->page, memory_order_acquire) ? &member->admission : NULL;
+    return member && atomic_load_explicit(&member->is_there, memory_order_acquire) ? &member->admission
+                                                                                   : NULL;
 }
 
 /* The descriptor is the parent's as well where both have one table of them, and is left open. */
@@ -375,10 +333,9 @@ static void member_reset(void)
 {
     for (int i = 0; i < MS_DEVICES_MAX; i++) {
         struct member *member = &members[i];
-        if (atomic_load(&member->page))
+        if (atomic_load(&member->is_there))
             munmap(member->admission.page, sizeof *member->admission.page);
-        atomic_store(&member->page, NULL);
-        member->is_asked = false;
+        atomic_store(&member->is_there, false);
         ms_lock_reset(&member->admission.lock);
     }
     ms_lock_reset(&join_lock);

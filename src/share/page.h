@@ -12,7 +12,8 @@
 
 #include "base/compiler.h"
 
-#define MS_SHARE_MAGIC "memshare"
+#define MS_SHARE_MAGIC  "memshare"
+#define MS_SHARE_PREFIX "memshim-share-" /* of the file's name */
 enum { MS_SHARE_VERSION = 1, MS_SHARE_ROWS = 127, MS_SHARE_NAME = 24 };
 
 struct ms_share_row {
@@ -27,10 +28,10 @@ struct ms_share_row {
     _Atomic uint64_t given_bytes;     /* what it gave back because others asked, in all */
     _Atomic uint64_t contexts_bytes;  /* of what is used, what contexts and modules take */
     /* Who it is, for people: numbers of processes mean nothing in another namespace of them. */
-    uint32_t pid, uid;
-    uint64_t start_ticks, pid_space;
+    uint64_t pid;
     _Atomic uint64_t token; /* which of all processes that ever had the row */
     char name[MS_SHARE_NAME];
+    uint64_t unused_own[2];
     /* Of others: how much they want back, how often anybody asked; and up to which time the process has heard
      * it, which it writes itself. */
     MS_CACHELINE _Atomic uint64_t wanted_bytes;

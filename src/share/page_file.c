@@ -82,6 +82,12 @@ static bool page_make(const struct ms_page_wish *wish, char *why, size_t why_byt
 
 /* --- judging one --- */
 
+bool ms_page_is_at(const char *path, const struct stat *status)
+{
+    struct stat now;
+    return lstat(path, &now) == 0 && now.st_dev == status->st_dev && now.st_ino == status->st_ino;
+}
+
 /* Says why a file by this name is no page; NULL: it may be one. */
 static const char *file_fault(const struct ms_page_wish *wish, const struct stat *status)
 {
@@ -112,13 +118,6 @@ static const char *page_fault(const struct ms_page_wish *wish, const struct ms_s
     return NULL;
 }
 
-/* Whoever made the page anew meanwhile has taken the name away from what is open here. */
-static bool is_still(const char *path, const struct stat *status)
-{
-    struct stat now;
-    return lstat(path, &now) == 0 && now.st_dev == status->st_dev && now.st_ino == status->st_ino;
-}
-
 /* A page of another version in which nobody is: true if it was taken out of the way. */
 static bool is_left_over(int fd, const struct ms_share_head *head, ssize_t bytes, const char *path,
                          const struct stat *status)
@@ -126,7 +125,7 @@ static bool is_left_over(int fd, const struct ms_share_head *head, ssize_t bytes
     if (bytes < (ssize_t)sizeof *head || memcmp(head->magic, MS_SHARE_MAGIC, sizeof head->magic) != 0 ||
         head->version == MS_SHARE_VERSION || !ms_page_lock(fd, 0, 0, true))
         return false;
-    return is_still(path, status) && unlink(path) == 0;
+    return ms_page_is_at(path, status) && unlink(path) == 0;
 }
 
 /* Returns a descriptor, or -1; *again_p: there is none by that name, or no longer. */
@@ -150,7 +149,7 @@ static int page_judge(const struct ms_page_wish *wish, struct stat *status_p, bo
         *again_p = is_left_over(fd, &head, bytes, wish->path, status_p);
         fault = page_fault(wish, &head, status_p, bytes);
     }
-    if (!fault && is_still(wish->path, status_p))
+    if (!fault && ms_page_is_at(wish->path, status_p))
         return fd;
     *again_p |= !fault;
     page_refuse(why, why_bytes, wish->path, fault ? fault : "has been replaced");

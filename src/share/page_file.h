@@ -23,6 +23,8 @@ struct ms_page_wish {
  * one line in `why`. The map stays for ever. */
 struct ms_share_page *ms_page_open(const struct ms_page_wish *wish, int *fd_p, struct stat *status_p,
                                    char *why, size_t why_bytes);
+/** True if the file by that name is still the one that `status` is of. */
+bool ms_page_is_at(const char *path, const struct stat *status);
 /** Takes or leaves the kernel's locks on so many bytes of the page's file. Never waits: true if that was
  * done. They are this process's, all its threads', and end with it. errno stays as it is. */
 bool ms_page_lock(int fd, unsigned first, unsigned count, bool take);

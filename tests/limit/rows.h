@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What a call gave. */
+/** A piece of memory that a call gave. */
 struct thing {
     union {
         uint64_t bits;

@@ -199,8 +199,7 @@ static void say_card(void *library, const char *when)
            when, two.free / MIB, when, one.used / MIB, when, (two.used + two.free + two.reserved) / MIB);
 }
 
-/* What the card says of itself before there is a context, and with memory taken; and the totals of
- * properties. */
+/* NVML is asked before there is a context and again with memory taken; the totals of properties once. */
 static void cards(void)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW), *block = NULL;

@@ -87,7 +87,7 @@ static unsigned how_many_got(void)
     return (unsigned)got[0] + got[1] + got[2];
 }
 
-/* What the page says is what the vendor gave, and nobody is left undecided. */
+/* The page says what the vendor gave, and nobody is left undecided. */
 static void check_page(void)
 {
     uint64_t used = 0;

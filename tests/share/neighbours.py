@@ -205,7 +205,7 @@ def too_many():
     fact(other.do("a 1 d 100") == 0, "one guarantee too many: the program runs")
     fact(other.do("a 2 d 1500") == NO_MEMORY and one.do("a 1 d 3000") == 0, "with nothing that is kept for it")
     said = other.end()
-    fact(said.count("\n") == 1 and "nothing of device 0 is kept for this process: the guarantees of all" in said, "and says so in one line", [said])
+    fact(said.count("\n") == 1 and "nothing of cuda 0 is kept for this process: the guarantees of all" in said, "and says so in one line", [said])
     scene.end()
 
 
@@ -234,7 +234,7 @@ def group():
     one = scene.guest()
     fact(one.do("a 1 d 3000") == 0, "without the directory the program runs")
     said = one.end()
-    fact(said.count("\n") == 1 and "device 0 is not shared with other processes: " in said and "No such file" in said, "and says why in one line", [said])
+    fact(said.count("\n") == 1 and "cuda 0 is not shared with other processes: " in said and "No such file" in said, "and says why in one line", [said])
 
 
 def hostile():

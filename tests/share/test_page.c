@@ -158,7 +158,8 @@ static void check_forms(void)
     close(fd);
 }
 
-/* Whatever the rows say, nothing is divided, indexed or waited for by it. */
+/* Rows of random bytes change what a process is told, and never crash or hold it: no number in them is an
+ * index. */
 static void check_noise(void)
 {
     unsigned char *rows = (unsigned char *)(void *)page.rows;

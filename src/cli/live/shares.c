@@ -14,6 +14,7 @@
 #include "report/text/text.h"
 #include "report/write/out.h"
 #include "share/member.h"
+#include "share/page_file.h"
 
 static uint64_t figure(const _Atomic uint64_t *word)
 {
@@ -87,13 +88,18 @@ static void shares_read(const struct search *search, int directory_fd, const cha
     free(page);
 }
 
+static bool is_page(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, MS_SHARE_PREFIX, strlen(MS_SHARE_PREFIX)) == 0;
+}
+
 static void read_directory(void *arg, const char *path)
 {
     const struct search *search = arg;
     DIR *directory = opendir(path);
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)) != NULL)
-        if (strncmp(entry->d_name, "memshim-share-", strlen("memshim-share-")) == 0)
+        if (is_page(entry))
             shares_read(search, dirfd(directory), entry->d_name);
     if (directory)
         closedir(directory);
@@ -114,10 +120,18 @@ json_t *ms_shares_json(void)
 /* True if nobody is on the page: its rows are locked then, for as long as the descriptor is open. */
 static bool is_left(int fd)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-           fcntl(fd, F_SETLK, &lock) == 0;
+           ms_page_lock(fd, 0, 0, true);
+}
+
+static bool shares_remove(int directory_fd, const char *name, bool dry)
+{
+    int fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool goes = fd >= 0 && is_left(fd) && (dry || unlinkat(directory_fd, name, 0) == 0);
+    if (fd >= 0)
+        close(fd);
+    return goes;
 }
 
 size_t ms_shares_clean(const char *path, bool dry)
@@ -125,16 +139,8 @@ size_t ms_shares_clean(const char *path, bool dry)
     DIR *directory = opendir(path);
     const struct dirent *entry;
     size_t count = 0;
-    while (directory && (entry = readdir(directory)) != NULL) {
-        bool is_page = strncmp(entry->d_name, "memshim-share-", strlen("memshim-share-")) == 0;
-        int fd = is_page
-                     ? openat(dirfd(directory), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-                     : -1;
-        if (fd >= 0 && is_left(fd) && (dry || unlinkat(dirfd(directory), entry->d_name, 0) == 0))
-            count++;
-        if (fd >= 0)
-            close(fd);
-    }
+    while (directory && (entry = readdir(directory)) != NULL)
+        count += is_page(entry) && shares_remove(dirfd(directory), entry->d_name, dry);
     if (directory)
         closedir(directory);
     return count;
