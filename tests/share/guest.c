@@ -1,9 +1,12 @@
 /*
  * guest.c - a process on a device that does as it is told line by line, and says what came of it: for
  * neighbours.py. "a N KIND MIB" asks for block N and says the status, "f N" frees it, "m" says what
- * cudaMemGetInfo says in MiB, "w" works for a while with small blocks that come and go, and "k" makes a child
- * of fork that lives on.
+ * cudaMemGetInfo says in MiB, "w" works for a while with small blocks that come and go, "p N" does so in N
+ * threads, "t N KIND MIB" has as many threads ask for a block each at the same moment and says how many got
+ * one, and "k" makes a child of fork that lives on.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +93,40 @@ static int work(void)
     return wrong;
 }
 
+/* --- threads --- */
+
+static pthread_barrier_t barrier;
+static _Atomic int wrong, got;
+static char asked_kind;
+static size_t asked_bytes;
+
+static void *work_beside(void *arg)
+{
+    (void)arg;
+    wrong += work();
+    return NULL;
+}
+
+static void *ask_at_once(void *arg)
+{
+    pthread_barrier_wait(&barrier);
+    got += block_alloc(arg, asked_kind, asked_bytes) == 0;
+    return NULL;
+}
+
+static int in_threads(unsigned count, void *(*function)(void *))
+{
+    pthread_t threads[BLOCKS];
+
+    count = count < BLOCKS ? count : BLOCKS;
+    pthread_barrier_init(&barrier, NULL, count);
+    for (unsigned i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, function, &blocks[i]);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return function == ask_at_once ? got : wrong;
+}
+
 static void tell_memory(void)
 {
     size_t left = 0, total = 0;
@@ -104,11 +141,16 @@ int main(void)
     unsigned n, mib;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
+    cuInit(0); /* for handles, of which a program may make some before it has a context */
     while (fgets(line, sizeof line, stdin)) {
         if (sscanf(line, "a %u %c %u", &n, &kind, &mib) == 3 && n < BLOCKS)
             printf("%d\n", block_alloc(&blocks[n], kind, mib * MIB));
         else if (sscanf(line, "f %u", &n) == 1 && n < BLOCKS)
             printf("%d\n", block_free(&blocks[n]));
+        else if (sscanf(line, "p %u", &n) == 1)
+            printf("%d\n", in_threads(n, work_beside));
+        else if (sscanf(line, "t %u %c %u", &n, &asked_kind, &mib) == 3 && (asked_bytes = mib * MIB) > 0)
+            printf("%d\n", in_threads(n, ask_at_once));
         else if (*line == 'm')
             tell_memory();
         else if (*line == 'w')

@@ -110,6 +110,39 @@ def is_asked():
              gave["given_bytes"] == asked["brought_bytes"], "both reports say so", [asked, gave])
 
 
+def answers_by_many():
+    """While one thread is giving back, which takes time, others find the same ask: none of them may answer before that is done."""
+    slowly = {"MEMSIM_COST": "cuMemFree_v2=2000000,cuMemFreeAsync=2000000"}
+    for yields in ("call", "thread"):
+        scene = Scene(MEMSHIM_YIELD=yields)
+        one, other = scene.guest(**slowly), scene.guest()
+        one.do("a 9 d 1")
+        for i in range(6):
+            one.do("a %d d 500" % i)
+        for i in range(6):
+            one.do("f %d" % i)
+        other.do("a 1 d 10")
+        other.say("a 2 d 3000")
+        one.do("p 6")
+        got = other.hear()[0]
+        scene.end()
+        fact(got == 0 and other.told("neighbours")["brought_bytes"] >= 2900 << 20, "six threads find one ask, MEMSHIM_YIELD=%s: it is answered when all is back" % yields,
+             [got, other.told("neighbours")])
+
+
+def first_by_many():
+    """Threads that take memory before the process has its place on the page: all of it is counted there."""
+    for kind in ("h", "d"):
+        for _ in range(3):
+            scene = Scene(**WAIT)
+            one, other = scene.guest(MEMSHIM_SHARE="1G"), scene.guest(MEMSHIM_SHARE="1G")
+            one.do("a 1 d 10")
+            got = other.do("t 16 %s 50" % kind)
+            told = {row["pid"]: row["used_bytes"] >> 20 for row in json.loads(scene.top("--json"))["shares"][0]["processes"]}
+            fact(got == 16 and told[other.process.pid] >= 800, "%s by 16 threads at first: the page has all of it" % KINDS[kind], [got, told])
+            scene.end()
+
+
 def does_not_answer():
     """Idle, or stopped: it delays others once."""
     for words, stops in (("makes no call", False), ("was stopped", True)):
@@ -299,8 +332,10 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(67)
+plan(75)
 is_asked()
+answers_by_many()
+first_by_many()
 does_not_answer()
 dead_are_not_asked()
 live_is_kept()
