@@ -40,6 +40,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c
 	src/cli/verbs/cmd_run.c src/cli/verbs/cmd_symbolize.c src/cli/verbs/cmd_validate.c \
 	src/cli/verbs/cmd_env.c src/cli/verbs/cmd_version.c src/cli/verbs/cmd_help.c \
 	src/cli/verbs/cmd_summary.c src/cli/verbs/cmd_leaks.c src/cli/live/ledgers.h src/cli/live/ledgers.c \
+	src/cli/live/job_ledgers.h src/cli/live/job_ledgers.c \
 	src/cli/screens/suppress.h src/cli/screens/suppress.c src/cli/verbs/cmd_recover.c \
 	src/cli/live/stale_text.h src/cli/live/stale_text.c src/cli/verbs/cmd_clean.c \
 	src/cli/screens/frag.h src/cli/screens/frag.c src/cli/screens/trace_replay.c \

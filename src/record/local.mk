@@ -10,7 +10,7 @@ LEDGER_SOURCES = src/record/live/ledger.h src/record/live/internal.h src/record/
 	src/record/file/trace.h src/record/file/trace.c src/record/file/trace_file.h \
 	src/record/file/trace_file.c src/record/file/trace_format.h src/record/file/trace_events.h \
 	src/record/file/trace_events.c src/record/file/trace_told.h src/record/file/trace_told.c src/record/file/trace_parts.c src/record/file/trace_complete.c src/record/file/stale.h \
-	src/record/file/stale.c src/record/ipc/token.h src/record/ipc/token.c src/record/ipc/ipc_exports.h \
+	src/record/file/job_copies.h src/record/file/job_copies.c src/record/file/stale.c src/record/ipc/token.h src/record/ipc/token.c src/record/ipc/ipc_exports.h \
 	src/record/ipc/ipc_exports.c src/record/ipc/peer.c src/record/footprint/pools.h \
 	src/record/footprint/pools.c src/record/live/invalid_frees.h src/record/live/invalid_frees.c \
 	src/record/footprint/footprints.h src/record/footprint/footprints.c src/record/footprint/balance.h \

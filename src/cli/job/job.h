@@ -74,8 +74,9 @@ struct ms_job_rank {
     json_int_t pid, start_unix_ns, ooms;
     const char *host;
     json_int_t figures[MS_JOB_FIGURES];
-    struct ms_job_part held[MS_JOB_PARTS], leaked[MS_JOB_PARTS]; /* most first */
-    uint8_t held_count, leaked_count;
+    json_int_t at_unix_ns; /* when it was looked at; 0: it has ended, and tells no `live` */
+    struct ms_job_part held[MS_JOB_PARTS], leaked[MS_JOB_PARTS], live[MS_JOB_PARTS]; /* most first */
+    uint8_t held_count, leaked_count, live_count;
     struct ms_job_device *devices; /* owned; by row */
     size_t device_count;
     uint32_t group;
@@ -106,7 +107,7 @@ struct ms_job_row {
     uint32_t state_word; /* while a report is taken: what it has of this */
     json_int_t now[MS_JOB_WEIGHTS];
     struct ms_job_part now_blamed[MS_JOB_WEIGHTS];
-    json_int_t now_held;
+    json_int_t now_held, now_live; /* of device memory alone */
 };
 
 struct ms_job_list {

@@ -70,6 +70,7 @@ static int move_ranks(struct ms_job *job, const uint32_t *order, uint32_t *const
     for (size_t i = 0; i < job->rank_count; i++) {
         ranks[i] = job->ranks[order[i]];
         renumber_parts(ranks[i].held, ranks[i].held_count, places[MS_JOB_SITES]);
+        renumber_parts(ranks[i].live, ranks[i].live_count, places[MS_JOB_SITES]);
         renumber_parts(ranks[i].leaked, ranks[i].leaked_count, places[MS_JOB_SITES]);
         renumber_devices(&ranks[i], places[MS_JOB_DEVICES]);
     }

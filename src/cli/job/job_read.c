@@ -173,6 +173,7 @@ static int read_rank(struct ms_job *job, const json_t *json)
     rank->pid = ms_report_int(json, "pid");
     rank->start_unix_ns = ms_report_int(json, "start_unix_ns");
     rank->ooms = ms_report_int(json, "ooms");
+    rank->at_unix_ns = ms_job_figure_of(ms_report_int(json, "at_unix_ns"));
     rank->host = ms_job_text(job, ms_report_text(json, "host"));
     for (unsigned figure = 0; figure < MS_JOB_FIGURES; figure++)
         rank->figures[figure] = ms_job_figure_of(ms_report_int(json, ms_job_figures[figure]));
@@ -207,7 +208,8 @@ static int read_shown(const struct reading *reading, json_t *root)
 static int read_parts_of(const struct reading *reading, const json_t *json, struct ms_job_rank *rank)
 {
     if (read_parts(reading, ms_report_array(json, "held"), rank->held, &rank->held_count) < 0 ||
-        read_parts(reading, ms_report_array(json, "leaked"), rank->leaked, &rank->leaked_count) < 0)
+        read_parts(reading, ms_report_array(json, "leaked"), rank->leaked, &rank->leaked_count) < 0 ||
+        read_parts(reading, ms_report_array(json, "live"), rank->live, &rank->live_count) < 0)
         return -1;
     return read_devices(reading, ms_report_array(json, "devices"), rank);
 }

@@ -56,7 +56,7 @@ struct ms_job_row *ms_job_touch(struct ms_job_footprint_event *taking, enum ms_j
     memset(row->now, 0, sizeof(row->now));
     for (unsigned weight = 0; weight < MS_JOB_WEIGHTS; weight++)
         row->now_blamed[weight] = (struct ms_job_part){UINT32_MAX, 0};
-    row->now_held = 0;
+    row->now_held = row->now_live = 0;
     return row;
 }
 
@@ -147,6 +147,8 @@ static int take_site(struct ms_job_footprint_event *taking, const json_t *json)
         site->now[MS_JOB_AT_PEAK] = peak;
     if (ms_report_is_device_memory(json) && ms_report_device_of(taking->report, json) == taking->fullest)
         site->now_held = ms_report_sum(site->now_held, peak);
+    if (ms_report_is_device_memory(json))
+        site->now_live = ms_report_sum(site->now_live, ms_report_int(json, "live_bytes"));
     site->now[MS_JOB_SITE_LIVE] =
         ms_report_sum(site->now[MS_JOB_SITE_LIVE], ms_report_int(json, "live_bytes"));
     if (id >= 0 && (size_t)id < json_array_size(taking->report->sites)) {
@@ -184,6 +186,8 @@ static int add_up(struct ms_job_footprint_event *taking)
             continue;
         job_take_keep(job, rank->held, &rank->held_count, touched->row, row->now_held);
         job_take_keep(job, rank->leaked, &rank->leaked_count, touched->row, row->now[MS_JOB_SITE_LEAKED]);
+        if (rank->at_unix_ns)
+            job_take_keep(job, rank->live, &rank->live_count, touched->row, row->now_live);
     }
     return 0;
 }
@@ -225,6 +229,8 @@ int ms_job_take(struct ms_job *job, struct ms_report *report)
     rank->pid = ms_report_int(run, "pid");
     rank->start_unix_ns = ms_report_int(run, "start_unix_ns");
     rank->ooms = ms_report_oom_count(report);
+    if (!strcmp(ms_report_text(run, "end_reason"), "running"))
+        rank->at_unix_ns = ms_job_figure_of(ms_report_int(run, "end_unix_ns"));
     rank->host = ms_job_text(job, ms_report_text(run, "host"));
     job->state_word++;
     take_devices(&taking);

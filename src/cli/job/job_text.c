@@ -151,11 +151,48 @@ void ms_job_put_outliers(FILE *out, const struct ms_job *job, size_t most)
         fprintf(out, "  %zu more\n", job->outliers_all - shown);
 }
 
+enum { RANKS_SHOWN = 16 };
+
+/* "  rank 3    35.2 GiB, no memory; 20.1 GiB by forward at model.py:12, 9.0 GiB by ..." */
+static void put_moment(FILE *out, const struct ms_job *job, const struct ms_job_rank *rank)
+{
+    fprintf(out, "  %-14s %11s%s", job_text_name_of(rank).text, ms_text_size(rank->figures[MS_JOB_LIVE]).text,
+            rank->ooms ? ", had no memory" : "");
+    for (unsigned i = 0; i < rank->live_count && i < 2; i++) {
+        fprintf(out, "%s %s by ", i ? "," : ";", ms_text_size(rank->live[i].bytes).text);
+        ms_text_put(out, ms_job_site_word(job, rank->live[i].site, MS_JOB_AT));
+    }
+    fputc('\n', out);
+}
+
+/* Of processes that were looked at while they ran: those that had no memory first, then by rank. */
+static void put_moments(FILE *out, const struct ms_job *job)
+{
+    size_t all = 0, shown = 0;
+
+    for (size_t i = 0; i < job->rank_count; i++)
+        all += job->ranks[i].at_unix_ns != 0;
+    if (!all)
+        return;
+    fputs("\nallocated when they were looked at:\n", out);
+    for (int failed = 1; failed >= 0; failed--) {
+        for (size_t i = 0; i < job->rank_count && shown < RANKS_SHOWN; i++) {
+            if (!job->ranks[i].at_unix_ns || (job->ranks[i].ooms != 0) != failed)
+                continue;
+            put_moment(out, job, &job->ranks[i]);
+            shown++;
+        }
+    }
+    if (all > shown)
+        fprintf(out, "  ... and %zu more\n", all - shown);
+}
+
 void ms_job_put_text(FILE *out, const struct ms_job *job)
 {
     fprintf(out, "%zu process%s; fullest %s; ", job->rank_count, job->rank_count == 1 ? "" : "es",
             job_text_name_of(&job->ranks[job->shown_rank]).text);
     ms_job_put_outliers(out, job, SIZE_MAX);
+    put_moments(out, job);
     fputc('\n', out);
     job_text_put_figures(out, job);
     put_groups(out, job);

@@ -47,6 +47,10 @@ static void put_rank(FILE *out, const struct ms_job_rank *rank)
     put_int(out, ",", "ooms", rank->ooms);
     put_parts(out, "held", rank->held, rank->held_count);
     put_parts(out, "leaked", rank->leaked, rank->leaked_count);
+    if (rank->at_unix_ns) {
+        put_int(out, ",", "at_unix_ns", rank->at_unix_ns);
+        put_parts(out, "live", rank->live, rank->live_count);
+    }
     put_devices(out, rank);
     fputc('}', out);
 }

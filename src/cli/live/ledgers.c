@@ -20,15 +20,44 @@
 #include "base/options/options.h"
 #include "cli/cli.h"
 #include "cli/array.h"
+#include "record/file/job_copies.h"
 #include "record/file/path.h"
 #include "record/file/trace.h"
 #include "report/write/report.h"
+
+/* A copy is of a process that ran at that moment, whatever became of it. */
+static void classify_copy(struct ms_cli_ledger *ledger)
+{
+    uint64_t began = ms_process()->start_unix_ns, made = 0;
+    struct stat st;
+
+    if (fstat(ledger->fd, &st) == 0)
+        made = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+    ledger->is_copy = true;
+    ledger->alive = MS_ALIVE_UNKNOWN;
+    ledger->reason = MS_END_RUNNING;
+    ledger->code = -1;
+    if (made > began)
+        ms_events_freeze(made - began);
+}
+
+static bool is_copy(const char *path)
+{
+    size_t length = strlen(path), end = strlen(MS_JOB_COPY);
+
+    return length > end && !strcmp(path + length - end, MS_JOB_COPY);
+}
 
 /* The end of a process, by what its ledger says and by what can be seen. */
 static void ledgers_classify(struct ms_cli_ledger *ledger)
 {
     enum ms_end_reason said = atomic_load(&ms_process()->end_reason);
 
+    ledger->is_copy = false;
+    if (is_copy(ledger->path)) {
+        classify_copy(ledger);
+        return;
+    }
     ledger->code = atomic_load(&ms_process()->end_code);
     ledger->alive = ms_ledger_alive(ledger->fd, ledger->path);
     if (ledger->alive == MS_ALIVE_UNKNOWN && said != MS_END_NONE)
@@ -93,7 +122,8 @@ static int ledgers_load(const char *path, struct ms_cli_ledger *ledger_p, char *
     if (ms_ledger_load(ledger_p->fd, false, error, error_bytes) == 0) {
         ledger_p->own = fstat(ledger_p->fd, &st) == 0 && st.st_uid == geteuid();
         ledgers_classify(ledger_p);
-        if (ledger_p->alive == MS_ALIVE_NO || load_steady(ledger_p->fd, error, error_bytes) == 0)
+        if (ledger_p->alive == MS_ALIVE_NO || ledger_p->is_copy ||
+            load_steady(ledger_p->fd, error, error_bytes) == 0)
             return 0;
     }
     close(ledger_p->fd);

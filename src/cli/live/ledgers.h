@@ -19,8 +19,9 @@ struct ms_cli_ledger {
     int fd;
     enum ms_alive alive;
     enum ms_end_reason reason;
-    int code; /* the exit code, or the signal's number; -1: not known */
-    bool own; /* this user's: only then is anything changed for its sake */
+    int code;     /* the exit code, or the signal's number; -1: not known */
+    bool own;     /* this user's: only then is anything changed for its sake */
+    bool is_copy; /* made when there was no memory, while its process ran (record/file/job_copies.h) */
 };
 
 /** Load a ledger and find out how its process ended. Returns 0, or -1 after an error line. */

@@ -45,8 +45,12 @@ void ms_stale_print(FILE *out, const char *directory, const struct ms_stale *sta
     write_age(stale->age_ns, age, sizeof(age));
     ms_size_write(stale->bytes, size, sizeof(size));
     ms_text_put(out, directory);
-    fprintf(out, "/%s  %s, of process %d, last written to %s ago: %s\n", stale->name, size, (int)stale->pid,
-            age, fate);
+    fprintf(out, "/%s  %s, of ", stale->name, size);
+    if (stale->pid)
+        fprintf(out, "process %d", (int)stale->pid);
+    else
+        fputs("a job in which there was no memory", out);
+    fprintf(out, ", last written to %s ago: %s\n", age, fate);
 }
 
 void ms_stale_places(void (*visit)(void *arg, const char *directory), void *arg)

@@ -17,6 +17,7 @@
 #include "cli/run/run_summary.h"
 #include "cli/run/displaced.h"
 #include "cli/doctor/doctor.h"
+#include "cli/live/job_ledgers.h"
 #include "cli/live/ledgers.h"
 #include "cli/run/host.h"
 #include "cli/run/run_reports.h"
@@ -408,6 +409,7 @@ static int run_follow(struct run_options *options, const char *path, char **argv
         ms_reports_symbolize(&outcome);
         if (!options->quiet && !options->node.directory)
             ms_closing_print(&outcome, &left, &child, argv[0], options->sim);
+        ms_job_ledgers_tell(&run, options->node.directory ? options->node.path : pattern, options->quiet);
     }
     if (patterns->trace)
         ms_reports_compress_traces(patterns->trace, &run, pattern && !left.failed);

@@ -118,6 +118,7 @@ static const char *const local_rank_names[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LO
 static const char *const world_size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"};
 static const char *const job_id_names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID"};
+static const char *const launch_names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"};
 
 static const char *first_set(const char *const *names, size_t count)
 {
@@ -127,6 +128,30 @@ static const char *first_set(const char *const *names, size_t count)
             return value;
     }
     return NULL;
+}
+
+/* FNV-1a. */
+static uint64_t number_of(uint64_t number, const char *text)
+{
+    const uint64_t prime = 0x100000001b3u;
+    for (; *text; text++)
+        number = (number ^ (unsigned char)*text) * prime;
+    return number;
+}
+
+/* Processes of one job have these in common: what a scheduler or a launcher calls it, where their first one
+ * listens (torchrun and its like), or one `memshim run`. */
+static uint64_t job_of(uint64_t run_id)
+{
+    const uint64_t basis = 0xcbf29ce484222325u;
+    const char *name = first_set(job_id_names, MS_ARRAY_LEN(job_id_names)), *port = getenv("MASTER_PORT");
+    if (!name)
+        name = first_set(launch_names, MS_ARRAY_LEN(launch_names));
+    if (name)
+        return number_of(basis, name);
+    if (port && *port && getenv("MASTER_ADDR"))
+        return number_of(number_of(number_of(basis, getenv("MASTER_ADDR")), ":"), port);
+    return run_id;
 }
 
 static bool process_is_number(const char *text)
@@ -229,6 +254,7 @@ void ms_process_describe(void)
     ms_objects_refresh();
     row->pid = (int32_t)getpid();
     row->run_id = (uint64_t)ms_option_int(MS_OPT_RUN);
+    row->job = job_of(row->run_id);
     note_origin(row);
     row->pid_space = stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
     row->timeline_buckets = ms_history_buckets();

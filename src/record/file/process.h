@@ -61,7 +61,8 @@ struct ms_process {
     _Atomic uint64_t oom_parts;       /* of oom_count: parts of another, or answered when asked again */
     uint64_t trace_part_bytes;        /* trace_file.h: of a trace with a limit, else 0 */
     _Atomic uint64_t neighbours[MS_NEIGHBOURS_COUNT];
-    uint64_t unused[40];
+    uint64_t job; /* a number that processes of its job have, of other jobs hardly any; 0 for none */
+    uint64_t unused[39];
 };
 _Static_assert(sizeof(struct ms_process) == MS_TABLE_PROCESS_ROW_BYTES, "a row of the ledger");
 

@@ -12,8 +12,9 @@
 
 #include "base/options/options.h"
 #include "base/run_list.h"
-#include "record/ipc/ipc_exports.h"
+#include "record/file/job_copies.h"
 #include "record/file/stale.h"
+#include "record/ipc/ipc_exports.h"
 
 enum { STALE_MAX = 1024, ENTRIES_MAX = 16384, PART_OF_SYSTEM = 10, NS = 1000000000 };
 #define DAY_NS (86400 * (uint64_t)NS)
@@ -58,7 +59,7 @@ static char read_stat(int pid, uint64_t *start_p)
 }
 
 /* Certainly so. Whose first thread has ended may have others. */
-static bool stale_has_ended(const struct ms_process *process)
+bool ms_stale_has_ended(const struct ms_process *process)
 {
     struct stat space;
     uint64_t start;
@@ -106,7 +107,7 @@ static void stale_look_at(int directory_fd, const char *name, uint64_t now_ns)
     if (fd < 0)
         return;
     if (count < STALE_MAX && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_uid == geteuid() && ms_ledger_file_process(fd, &process) && stale_has_ended(&process)) {
+        status.st_uid == geteuid() && ms_ledger_file_process(fd, &process) && ms_stale_has_ended(&process)) {
         struct ms_stale *stale = &found[count++];
         uint64_t last_ns = last_unix_ns(&process, &status);
         strcpy(stale->name, name);
@@ -120,22 +121,52 @@ static void stale_look_at(int directory_fd, const char *name, uint64_t now_ns)
     close(fd);
 }
 
-static void stale_collect(int directory_fd, uint64_t now_ns, uint64_t since_ns)
+/* A directory; `memshim run` reads it when all of the run has ended. */
+static void stale_look_at_copies(int directory_fd, const char *name, uint64_t now_ns)
 {
-    static _Alignas(struct entry) char buffer[16384];
+    struct ms_job_copies_sum sum;
+    if (count == STALE_MAX || !ms_job_copies_sum(directory_fd, name, &sum) ||
+        (sum.run_id && ms_run_list_is_there(sum.run_id)))
+        return;
+    struct ms_stale *stale = &found[count++];
+    *stale = (struct ms_stale){.bytes = sum.bytes, .age_ns = sum.unix_ns < now_ns ? now_ns - sum.unix_ns : 0};
+    strcpy(stale->name, name);
+}
+
+void ms_stale_names(int directory_fd, void *buffer, size_t bytes, ms_stale_name_t visit, void *arg)
+{
     unsigned seen = 0;
     long got;
-    count = 0;
-    all_bytes = 0;
     lseek(directory_fd, 0, SEEK_SET);
-    while (seen < ENTRIES_MAX && (got = syscall(SYS_getdents64, directory_fd, buffer, sizeof buffer)) > 0) {
+    while (seen < ENTRIES_MAX && (got = syscall(SYS_getdents64, directory_fd, buffer, bytes)) > 0) {
         for (long at = 0; at < got; seen++) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-            if (is_ledger(entry->name) && !stale_is_young(directory_fd, entry->name, since_ns))
-                stale_look_at(directory_fd, entry->name, now_ns);
+            const struct entry *entry = (const struct entry *)(const void *)((char *)buffer + at);
+            visit(arg, directory_fd, entry->name);
             at += entry->bytes;
         }
     }
+}
+
+struct collecting {
+    uint64_t now_ns, since_ns;
+};
+
+static void stale_visit(void *arg, int directory_fd, const char *name)
+{
+    const struct collecting *collecting = arg;
+    if (is_ledger(name) && !stale_is_young(directory_fd, name, collecting->since_ns))
+        stale_look_at(directory_fd, name, collecting->now_ns);
+    else if (ms_job_copies_is_name(name) && !stale_is_young(directory_fd, name, collecting->since_ns))
+        stale_look_at_copies(directory_fd, name, collecting->now_ns);
+}
+
+static void stale_collect(int directory_fd, uint64_t now_ns, uint64_t since_ns)
+{
+    static _Alignas(struct entry) char buffer[16384];
+    struct collecting collecting = {now_ns, since_ns};
+    count = 0;
+    all_bytes = 0;
+    ms_stale_names(directory_fd, buffer, sizeof buffer, stale_visit, &collecting);
 }
 
 /* The oldest first. */
@@ -181,7 +212,9 @@ void ms_stale_clean(int directory_fd, bool dry, void (*visit)(void *arg, const s
         stale_sort();
         stale_choose(keep_ns, most);
         for (unsigned i = 0; i < count; i++) {
-            if (found[i].goes && !dry)
+            if (found[i].goes && !dry && !found[i].pid)
+                ms_job_copies_remove(fd, found[i].name);
+            else if (found[i].goes && !dry)
                 unlinkat(fd, found[i].name, 0);
             if (visit)
                 visit(arg, &found[i]);

@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 #include "record/file/journal.h"
+#include "record/file/process.h"
 
-/** A ledger of a process that has ended. */
+/** A ledger of a process that has ended, or the copies that a job's processes left (job_copies.h). */
 struct ms_stale {
     char name[MS_JOURNAL_NAME_BYTES];
-    int32_t pid;
+    int32_t pid; /* 0: a job's */
     uint64_t bytes;
     uint64_t age_ns; /* since it was written to */
     bool goes;
@@ -27,5 +28,13 @@ struct ms_stale {
  * be NULL) is called with each, the oldest first. */
 void ms_stale_clean(int directory_fd, bool dry, void (*visit)(void *arg, const struct ms_stale *stale),
                     void *arg);
+
+/** True if a process has certainly ended, by what its ledger says of it. */
+bool ms_stale_has_ended(const struct ms_process *process);
+
+typedef void (*ms_stale_name_t)(void *arg, int directory_fd, const char *name);
+/** Calls `visit` with each name in a directory, given by a descriptor that can be read; 16,384 at most.
+ * `buffer` is the caller's, aligned to 8, of 4 KiB at least. */
+void ms_stale_names(int directory_fd, void *buffer, size_t bytes, ms_stale_name_t visit, void *arg);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/options/options.h"
 #include "base/thread/guard.h"
 #include "record/phases/phases.h"
+#include "record/file/job_copies.h"
 #include "record/file/process.h"
 
 _Atomic uint64_t ms_ledger_running_since_ns;
@@ -167,6 +168,7 @@ void ms_ledger_oom(uint16_t api, int device, uint64_t requested, ms_stack_id sta
         atomic_store_explicit(&process->oom_count, number + 1, memory_order_release);
     }
     ms_unlock(&list_lock);
+    ms_job_copies_keep(ms_device_is_inner(device));
 }
 
 /* The last row of this thread's that is the vendor's refusal, from the `*back_p`-th on, the latest being 0,
