@@ -447,7 +447,7 @@ void ms_call_end(struct ms_call *call, int status)
     bool owner = ms_init_owner();
     if (classes[class].after && MS_LIKELY(owner))
         classes[class].after(call, status);
-    if (call->records && ms_quota_is_bounded() && MS_LIKELY(owner))
+    if (call->records && MS_LIKELY(owner))
         ms_quota_call_ends();
     if (MS_UNLIKELY(status != 0) && MS_LIKELY(owner)) {
         ms_no_memory_in_call(call, status);

@@ -518,7 +518,7 @@ void ms_graph_memory_launch_ends(int status, const struct ms_graph_launch *launc
     if (!launch->bytes)
         return;
     ms_graph_memory_moment(status);
-    ms_quota_give_back(launch->device, launch->bytes);
+    ms_quota_settle(launch->device, launch->bytes, 0);
 }
 
 static void graph_memory_reset(void)

@@ -8,6 +8,7 @@
 #include "vendor/gpu.h"
 #include "hooks/init.h"
 #include "hooks/follow/ipc.h"
+#include "hooks/serve/host_floor.h"
 #include "hooks/serve/limit.h"
 #include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
@@ -251,7 +252,8 @@ static bool answers_meminfo(void)
  * which is all that there is. */
 static void adjust(int device, uint64_t idle, size_t *free_p, size_t *total_p)
 {
-    uint64_t own = *free_p + idle, room = ms_quota_room(device), limit = ms_quota_limit(device);
+    uint64_t own = ms_host_floor_free(device, *free_p) + idle, room = ms_quota_room(device),
+             limit = ms_quota_limit(device);
 
     if (room != UINT64_MAX && own > room + idle)
         own = room + idle;
@@ -279,7 +281,7 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
         ms_driver_frees_settle(device); /* the driver counts it as free then */
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0)
-        ms_neighbours_tell_free(device, *free_p);
+        ms_neighbours_tell_free(device, ms_host_floor_free(device, *free_p));
     if (*status_p == 0 && device >= 0 && adjusts_meminfo())
         adjust(device, ms_serve_is_on() ? ms_pool_reclaimable(device) + ms_stream_reclaimable(device) : 0,
                free_p, total_p);

@@ -3,6 +3,7 @@
 #include "hooks/serve/limit.h"
 
 #include "base/options/options.h"
+#include "hooks/serve/host_floor.h"
 #include "hooks/serve/neighbours.h"
 #include "hooks/serve/serve.h"
 #include "pool/stream/stream.h"
@@ -10,8 +11,13 @@
 
 void ms_limit_start(void)
 {
-    if (ms_option_size(MS_OPT_LIMIT, UINT64_MAX / 200) != UINT64_MAX || *ms_option_text(MS_OPT_SHARE))
+    if (ms_limit_is_set() || ms_host_floor_is_set())
         ms_quota_bound();
+}
+
+bool ms_limit_is_set(void)
+{
+    return ms_option_size(MS_OPT_LIMIT, UINT64_MAX / 200) != UINT64_MAX || *ms_option_text(MS_OPT_SHARE);
 }
 
 uint64_t ms_limit_of(uint64_t total_bytes)
@@ -29,6 +35,12 @@ void ms_limit_learn(const struct ms_gpu *gpu, int device)
         return;
     if (ms_option_is_percent(MS_OPT_LIMIT) || ms_option_is_percent(MS_OPT_SHARE))
         ms_gpu_describe(gpu, device, &about);
+    bool has_floor = ms_host_floor_meet(gpu, device);
+
+    if (!has_floor && !ms_limit_is_set()) {
+        ms_quota_unbound(); /* no device of the driver's takes the host's memory */
+        return;
+    }
     ms_neighbours_meet(gpu, device); /* first: who finds the limit known does not wait for this */
     ms_quota_allow(device, ms_limit_of(about.total_bytes));
 }

@@ -16,11 +16,13 @@ static inline bool ms_limit_or_service(void)
 }
 /** Once, when memshim starts. */
 void ms_limit_start(void);
+/** True if MEMSHIM_LIMIT or MEMSHIM_SHARE is set. */
+bool ms_limit_is_set(void);
 /** The bytes of a device of `total_bytes` that the process may take: the less of MEMSHIM_LIMIT and of the
  * most that MEMSHIM_SHARE allows; UINT64_MAX without either. */
 uint64_t ms_limit_of(uint64_t total_bytes);
-/** The quota knows the device's limit from now on. A share of the device's memory takes a question to the
- * vendor, once. */
+/** The quota knows the device's limit, and who else has a say, from now on; or that there is neither. Asks
+ * the vendor, once. No lock held. */
 void ms_limit_learn(const struct ms_gpu *gpu, int device);
 /** Before the vendor is asked: memory that the call takes of a device lies in the thread's purse then. Where
  * the limit leaves less, what memshim itself keeps goes back first, as at the vendor's out-of-memory. False:

@@ -13,6 +13,7 @@
 #include "base/options/options.h"
 #include "base/thread/cancel.h"
 #include "hooks/hook_scope.h"
+#include "hooks/serve/host_floor.h"
 #include "hooks/serve/limit.h"
 #include "hooks/serve/serve.h"
 #include "hooks/serve/serve_handles.h"
@@ -70,13 +71,13 @@ static uint64_t share_room(int device)
     return ms_admission_room(admission);
 }
 
-static const struct ms_quota_others others = {
+static const struct ms_quota_bound others = {
     .take = share_take, .note = share_note, .give_back = share_give, .room = share_room};
 
 /* True if it is the share that leaves less than the bytes. */
 static bool share_refuses(int device, uint64_t bytes)
 {
-    return ms_quota_is_shared(device) && share_room(device) < bytes;
+    return ms_quota_room_of(device, MS_QUOTA_OTHERS) < bytes;
 }
 
 /* --- a place on the page -------------------------------------------------------------------------------- */
@@ -113,13 +114,21 @@ static void say_joined(int device, enum ms_share_joined joined, const char *why)
                       ms_device_index(device), why);
 }
 
+/* As the driver says; UINT64_MAX where the calling thread's context is another device's. */
+static uint64_t free_of(const struct ms_gpu *gpu, int device)
+{
+    size_t left = 0, total = 0;
+    uint64_t context;
+
+    if (ms_gpu_current(gpu, &context) != device || !ms_gpu_memory(gpu, &left, &total))
+        return UINT64_MAX;
+    return ms_host_floor_free(device, left);
+}
+
 static void meet(const struct ms_gpu *gpu, int device)
 {
     struct ms_gpu_description about = {.total_bytes = 0};
-    struct ms_share_wish wish = {
-        .device = device, .used_bytes = ms_quota_taken(device), .free_bytes = UINT64_MAX};
-    size_t left = 0, total = 0;
-    uint64_t context;
+    struct ms_share_wish wish = {.device = device, .used_bytes = ms_quota_taken(device)};
     char why[WHY_BYTES] = "its driver does not say which one it is";
     enum ms_share_joined joined = MS_SHARE_ALONE;
     int cancel_state = ms_cancel_hold();
@@ -134,13 +143,12 @@ static void meet(const struct ms_gpu *gpu, int device)
         if (wish.guarantee_bytes > wish.most_bytes)
             wish.guarantee_bytes = wish.most_bytes;
     }
-    if (ms_gpu_current(gpu, &context) == device && ms_gpu_memory(gpu, &left, &total))
-        wish.free_bytes = left;
+    wish.free_bytes = free_of(gpu, device);
     wish.directory = ms_share_group(group, sizeof group) ? group : NULL;
     if (about.total_bytes && has_identity(about.uuid))
         joined = ms_share_join(&wish, why, sizeof why);
     if (joined != MS_SHARE_ALONE && has_share())
-        ms_quota_share(device, &others);
+        ms_quota_ask(device, MS_QUOTA_OTHERS, &others);
     say_joined(device, joined, why);
     ms_cancel_release(cancel_state);
 }
@@ -156,12 +164,8 @@ static void count(unsigned which, uint64_t change)
  * it does no more. */
 static bool has_room_by_now(const struct ms_gpu *gpu, int device, uint64_t bytes)
 {
-    size_t left = SIZE_MAX, total = 0;
-    uint64_t context;
-
-    if (ms_gpu_current(gpu, &context) != device || !ms_gpu_memory(gpu, &left, &total))
-        left = SIZE_MAX; /* nobody knows what they have: the vendor decides */
-    ms_neighbours_tell_free(device, left);
+    /* where nobody knows what they have, the vendor decides */
+    ms_neighbours_tell_free(device, free_of(gpu, device));
     return !share_refuses(device, bytes);
 }
 
@@ -312,7 +316,7 @@ void ms_neighbours_tell(int device, uint64_t cached_bytes)
     if (!admission)
         return;
     row = &admission->page->rows[admission->row];
-    if (!ms_quota_is_shared(device)) /* else each request has told it */
+    if (!ms_quota_is_asked(device, MS_QUOTA_OTHERS)) /* else each request has told it */
         atomic_store_explicit(&row->used_bytes, ms_quota_taken(device), memory_order_relaxed);
     atomic_store_explicit(&row->cached_bytes, cached_bytes, memory_order_relaxed);
     atomic_store_explicit(&row->contexts_bytes, ms_ledger_taken(device), memory_order_relaxed);

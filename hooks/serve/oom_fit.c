@@ -51,13 +51,13 @@ static void fit_limit(struct ms_oom_view *view, int device, uint64_t asked, uint
 {
     uint64_t lacks = asked > room ? asked - room : asked;
 
-    if (!ms_quota_is_shared(device)) {
+    if (!ms_quota_is_asked(device, MS_QUOTA_OTHERS)) {
         view->fit.policy = MS_OOM_RAISE_LIMIT;
         view->fit.value = ms_option_size(MS_OPT_LIMIT, view->total) + lacks;
     }
     if (lacks <= live)
         view->fit.free_bytes = lacks;
-    else if (ms_quota_is_shared(device))
+    else if (ms_quota_is_asked(device, MS_QUOTA_OTHERS))
         view->fit.most_bytes = room;
 }
 

@@ -82,7 +82,7 @@ static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct m
                                   uint64_t room)
 {
     if (is_reserved_for(group_of(asked->kind)) && room < asked->bytes)
-        return MS_OOM_LIMIT;
+        return ms_quota_room_of(asked->device, MS_QUOTA_HOST) < asked->bytes ? MS_OOM_HOST : MS_OOM_LIMIT;
     switch (group_of(asked->kind)) {
     case MS_ASKED_OF_HOST:
         return asked->bytes > host_total() ? MS_OOM_CAPACITY : MS_OOM_HOST;

@@ -41,8 +41,6 @@ static uint64_t limbo_of(uint64_t live_bytes)
 static uint64_t serve_policy_size_of(char option, uint64_t total_bytes)
 {
     switch (option) {
-    case 'L':
-        return ms_limit_of(total_bytes);
     case 'P':
         return ms_option_size(MS_OPT_PREALLOC, total_bytes);
     case 'K':
@@ -54,7 +52,8 @@ static uint64_t serve_policy_size_of(char option, uint64_t total_bytes)
     }
 }
 
-static struct ms_pool_policy policy = {.size_of = serve_policy_size_of, .ask_others = ms_neighbours_ask};
+static struct ms_pool_policy policy = {
+    .learn_limit = ms_limit_learn, .size_of = serve_policy_size_of, .ask_others = ms_neighbours_ask};
 
 /* --- what the pool tells --- */
 

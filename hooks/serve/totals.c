@@ -20,8 +20,8 @@ enum { UUID_TEXT_BYTES = 96, UUID_BYTES = 16 };
 
 static bool is_told_of_limit(void)
 {
-    return ms_quota_is_bounded() && ms_option_int(MS_OPT_MEMINFO) != MS_MEMINFO_REAL &&
-           ms_thread.depth == 0 && ms_init_active();
+    return ms_limit_is_set() && ms_option_int(MS_OPT_MEMINFO) != MS_MEMINFO_REAL && ms_thread.depth == 0 &&
+           ms_init_active();
 }
 
 /* --- NVML ----------------------------------------------------------------------------------------------- */

@@ -70,8 +70,8 @@ CUresult sim_fault_work(enum sim_fn fn)
 
 /** For programs that measure: how often the driver function of this name was called so far, if MEMSIM_COUNT
  * is 1; behind the name, "moves" is how often such a call took of a device's capacity or gave back, and
- * "bytes" how much. Or "used_bytes" and "peak_bytes" of the first device, of others with its number behind.
- * -1 for any other name. */
+ * "bytes" how much. Or "used_bytes" and "peak_bytes" of the first device, and "others_bytes" that other
+ * processes have of it; of another device with its number behind. -1 for any other name. */
 __attribute__((visibility("default"))) long long memsim_count(const char *name)
 {
     long long bytes = sim_device_count(name);

@@ -16,18 +16,25 @@ struct quota {
     _Atomic uint64_t taken; /* bytes */
     _Atomic uint64_t limit; /* bytes, + 1; 0: it is not known yet, or there is none */
     _Atomic bool known;
-    _Atomic(const struct ms_quota_others *) others; /* NULL: it is not shared */
+    _Atomic(const struct ms_quota_bound *) bounds[MS_QUOTA_BOUNDS]; /* NULL: has no say */
 };
 
 _Atomic bool ms_quota_bounded;
 static struct quota quotas[MS_DEVICES_MAX];
 static MS_TLS uint64_t purse;
+static MS_TLS uint64_t call_reserved; /* bytes of `call_device`, by the call that has the purse open */
+static MS_TLS int call_device;
 
 /* --- the limit ------------------------------------------------------------------------------------------ */
 
 void ms_quota_bound(void)
 {
     atomic_store_explicit(&ms_quota_bounded, true, memory_order_relaxed);
+}
+
+void ms_quota_unbound(void)
+{
+    atomic_store_explicit(&ms_quota_bounded, false, memory_order_relaxed);
 }
 
 void ms_quota_allow(int device, uint64_t limit_bytes)
@@ -53,20 +60,38 @@ uint64_t ms_quota_limit(int device)
 
 /* --- yes or no ------------------------------------------------------------------------------------------ */
 
-void ms_quota_share(int device, const struct ms_quota_others *others)
+void ms_quota_ask(int device, enum ms_quota_who who, const struct ms_quota_bound *bound)
 {
     if (ms_device_is_known(device))
-        atomic_store(&quotas[device].others, others);
+        atomic_store(&quotas[device].bounds[who], bound);
 }
 
-static const struct ms_quota_others *others_of(int device)
+static const struct ms_quota_bound *bound_of(int device, int who)
 {
-    return atomic_load_explicit(&quotas[device].others, memory_order_acquire);
+    return atomic_load_explicit(&quotas[device].bounds[who], memory_order_acquire);
 }
 
-bool ms_quota_is_shared(int device)
+bool ms_quota_is_asked(int device, enum ms_quota_who who)
 {
-    return ms_device_is_known(device) && others_of(device);
+    return ms_device_is_known(device) && bound_of(device, who);
+}
+
+static void answered(int device, uint64_t bytes)
+{
+    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
+        const struct ms_quota_bound *bound = bound_of(device, who);
+        if (MS_UNLIKELY(bound && bound->answered))
+            bound->answered(device, bytes);
+    }
+}
+
+static void gone(int device, int bounds, uint64_t bytes)
+{
+    for (int who = 0; who < bounds; who++) {
+        const struct ms_quota_bound *bound = bound_of(device, who);
+        if (MS_UNLIKELY(bound && bound->give_back))
+            bound->give_back(device, bytes);
+    }
 }
 
 static bool reserve_own(struct quota *quota, uint64_t limit, uint64_t bytes, uint64_t *before_p)
@@ -90,11 +115,15 @@ bool ms_quota_reserve(int device, uint64_t bytes)
         return true;
     if (!reserve_own(&quotas[device], ms_quota_limit(device), bytes, &before))
         return false;
-    const struct ms_quota_others *others = others_of(device);
-    if (MS_LIKELY(!others || others->take(device, bytes, before)))
-        return true;
-    atomic_fetch_sub(&quotas[device].taken, bytes);
-    return false;
+    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
+        const struct ms_quota_bound *bound = bound_of(device, who);
+        if (MS_LIKELY(!bound || bound->take(device, bytes, before)))
+            continue;
+        atomic_fetch_sub(&quotas[device].taken, bytes);
+        gone(device, who, bytes);
+        return false;
+    }
+    return true;
 }
 
 void ms_quota_give_back(int device, uint64_t bytes)
@@ -102,9 +131,18 @@ void ms_quota_give_back(int device, uint64_t bytes)
     if (!ms_device_is_known(device))
         return;
     atomic_fetch_sub(&quotas[device].taken, bytes);
-    const struct ms_quota_others *others = others_of(device);
-    if (MS_UNLIKELY(others))
-        others->give_back(device, bytes);
+    gone(device, MS_QUOTA_BOUNDS, bytes);
+}
+
+void ms_quota_settle(int device, uint64_t reserved, uint64_t given)
+{
+    if (!ms_device_is_known(device))
+        return;
+    answered(device, reserved);
+    if (given < reserved)
+        ms_quota_give_back(device, reserved - given);
+    else
+        ms_quota_came(device, given - reserved); /* more than it was asked for */
 }
 
 uint64_t ms_quota_taken(int device)
@@ -112,12 +150,19 @@ uint64_t ms_quota_taken(int device)
     return ms_device_is_known(device) ? atomic_load(&quotas[device].taken) : 0;
 }
 
+uint64_t ms_quota_room_of(int device, enum ms_quota_who who)
+{
+    return ms_quota_is_asked(device, who) ? bound_of(device, who)->room(device) : NO_LIMIT;
+}
+
 uint64_t ms_quota_room(int device)
 {
-    uint64_t own = ms_quota_own_room(device), left = NO_LIMIT;
-    if (ms_quota_is_shared(device))
-        left = others_of(device)->room(device);
-    return own < left ? own : left;
+    uint64_t least = ms_quota_own_room(device);
+    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
+        uint64_t room = ms_quota_room_of(device, (enum ms_quota_who)who);
+        least = room < least ? room : least;
+    }
+    return least;
 }
 
 uint64_t ms_quota_own_room(int device)
@@ -149,15 +194,20 @@ void ms_quota_call_begins(void)
 bool ms_quota_call_reserve(int device, uint64_t bytes)
 {
     bool reserved = ms_quota_reserve(device, bytes);
-    if (reserved)
+    if (reserved) {
+        call_device = device;
+        call_reserved += bytes;
         ms_quota_went(device, bytes);
+    }
     return reserved;
 }
 
 void ms_quota_call_ends(void)
 {
-    uint64_t left = purse;
-    purse = 0;
+    uint64_t left = purse, reserved = call_reserved;
+    purse = call_reserved = 0;
+    if (reserved)
+        answered(call_device, reserved);
     if (left & BYTES)
         ms_quota_give_back(device_in(left), left & BYTES);
 }
@@ -174,9 +224,11 @@ void ms_quota_came(int device, uint64_t bytes)
     if (bytes == part)
         return;
     atomic_fetch_add(&quotas[device].taken, bytes - part);
-    const struct ms_quota_others *others = others_of(device);
-    if (MS_UNLIKELY(others))
-        others->note(device, bytes - part);
+    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
+        const struct ms_quota_bound *bound = bound_of(device, who);
+        if (MS_UNLIKELY(bound && bound->note))
+            bound->note(device, bytes - part);
+    }
 }
 
 void ms_quota_went(int device, uint64_t bytes)
@@ -193,12 +245,13 @@ void ms_quota_went(int device, uint64_t bytes)
 /* A child asks anew what it may take. */
 static void quota_reset(void)
 {
-    purse = 0;
+    purse = call_reserved = 0;
     for (int device = 0; device < MS_DEVICES_MAX; device++) {
         atomic_store(&quotas[device].taken, 0);
         atomic_store(&quotas[device].limit, 0);
         atomic_store(&quotas[device].known, false);
-        atomic_store(&quotas[device].others, NULL);
+        for (int who = 0; who < MS_QUOTA_BOUNDS; who++)
+            atomic_store(&quotas[device].bounds[who], NULL);
     }
 }
 MS_AT_FORK(MS_FORK_POOL, quota_reset);

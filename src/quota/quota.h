@@ -29,8 +29,9 @@ static inline bool ms_quota_is_bounded(void)
 {
     return MS_UNLIKELY(atomic_load_explicit(&ms_quota_bounded, memory_order_relaxed));
 }
-/** Before the first call: there will be limits. */
+/** Before the first call: there may be limits. And: there will be none. */
 void ms_quota_bound(void);
+void ms_quota_unbound(void);
 /** The process may take so much of the device; UINT64_MAX for any amount. The first word counts. */
 void ms_quota_allow(int device, uint64_t limit_bytes);
 /** True once ms_quota_allow was called for it. */
@@ -38,27 +39,34 @@ bool ms_quota_is_known(int device);
 /** The bytes that the process may take; UINT64_MAX without a limit, and while it is not known. */
 uint64_t ms_quota_limit(int device);
 
-/** The way to ask what other processes leave of a device; share/ is behind it. Any thread of the program's
- * calls these; none of them calls the vendor. */
-struct ms_quota_others {
+/** Who has a say besides the limit: other processes on the device, or the host whose memory it uses. */
+enum ms_quota_who { MS_QUOTA_OTHERS, MS_QUOTA_HOST, MS_QUOTA_BOUNDS };
+/** The way to ask one of them. Any thread of the program's calls these; none of them calls the vendor. */
+struct ms_quota_bound {
     bool (*take)(int device, uint64_t bytes, uint64_t taken_bytes); /* `taken_bytes` without these */
-    void (*note)(int device, uint64_t bytes);                       /* they are there, whatever is left */
+    /* The vendor has answered: these are there, or are about to be given back. */
+    void (*answered)(int device, uint64_t bytes);
+    void (*note)(int device, uint64_t bytes); /* they are there, whatever is left */
     void (*give_back)(int device, uint64_t bytes);
     uint64_t (*room)(int device);
 };
-/** From now on a device is shared with other processes. `others` lives on. */
-void ms_quota_share(int device, const struct ms_quota_others *others);
-bool ms_quota_is_shared(int device);
+/** From now on `who` is asked about a device. `bound` lives on. */
+void ms_quota_ask(int device, enum ms_quota_who who, const struct ms_quota_bound *bound);
+bool ms_quota_is_asked(int device, enum ms_quota_who who);
 
-/** Counts bytes that the vendor is about to be asked for. False, and nothing has changed, if the limit or
- * others leave less. */
+/** Counts bytes that the vendor is about to be asked for. False, and nothing has changed, if the limit, or
+ * who else has a say, leaves less. */
 bool ms_quota_reserve(int device, uint64_t bytes);
-/** The vendor has these back, or has refused them. */
+/** The vendor has answered the request for which `reserved` bytes were counted, and gave `given` of them: the
+ * rest is given back. */
+void ms_quota_settle(int device, uint64_t reserved, uint64_t given);
+/** The vendor has these back. */
 void ms_quota_give_back(int device, uint64_t bytes);
-/** The bytes that are counted; those that the limit and others leave (UINT64_MAX where nothing bounds them);
- * and those that the limit alone leaves. */
+/** The bytes that are counted; those that the limit and all who have a say leave (UINT64_MAX where nothing
+ * bounds them); one of these; and those that the limit alone leaves. */
 uint64_t ms_quota_taken(int device);
 uint64_t ms_quota_room(int device);
+uint64_t ms_quota_room_of(int device, enum ms_quota_who who);
 uint64_t ms_quota_own_room(int device);
 
 /** Opens the thread's purse; what a call that was left has put there is given back first. */

@@ -186,12 +186,40 @@ void ms_admission_note(struct ms_admission *self, uint64_t bytes)
 }
 
 /* Never below nothing: what was given before this process had a row is not in it. */
+static void lessen(_Atomic uint64_t *word, uint64_t bytes)
+{
+    uint64_t before = atomic_load(word);
+    while (!atomic_compare_exchange_weak(word, &before, before > bytes ? before - bytes : 0)) {
+    }
+}
+
 void ms_admission_give(struct ms_admission *self, uint64_t bytes)
 {
-    _Atomic uint64_t *used = &self->page->rows[self->row].used_bytes;
-    uint64_t before = atomic_load(used);
-    while (!atomic_compare_exchange_weak(used, &before, before > bytes ? before - bytes : 0)) {
+    lessen(&self->page->rows[self->row].used_bytes, bytes);
+}
+
+void ms_admission_asks(struct ms_admission *self, uint64_t bytes)
+{
+    atomic_fetch_add(&self->page->rows[self->row].asked_bytes, bytes);
+}
+
+void ms_admission_answered(struct ms_admission *self, uint64_t bytes)
+{
+    lessen(&self->page->rows[self->row].asked_bytes, bytes);
+}
+
+uint64_t ms_admission_others_ask(const struct ms_admission *self, bool *before_us_p)
+{
+    uint64_t sum = 0, asked;
+    *before_us_p = false;
+    for (unsigned i = 0; i < ms_share_rows(self->page); i++) {
+        const struct ms_share_row *row = &self->page->rows[i];
+        if (i == self->row || !atomic_load(&row->is_taken) || !(asked = atomic_load(&row->asked_bytes)))
+            continue;
+        sum = sum_of(sum, asked);
+        *before_us_p |= i < self->row;
     }
+    return sum;
 }
 
 uint64_t ms_admission_room(const struct ms_admission *self)
@@ -225,6 +253,7 @@ void ms_admission_clear(struct ms_share_page *page, unsigned row)
     atomic_store(&gone->guarantee_bytes, 0);
     atomic_store(&gone->used_bytes, 0);
     atomic_store(&gone->undecided_bytes, 0);
+    atomic_store(&gone->asked_bytes, 0);
     atomic_store(&gone->cached_bytes, 0);
     atomic_store(&gone->contexts_bytes, 0);
     atomic_store(&gone->wanted_bytes, 0);

@@ -39,6 +39,12 @@ void ms_admission_give(struct ms_admission *self, uint64_t bytes);
 /** The bytes that could be taken now. */
 uint64_t ms_admission_room(const struct ms_admission *self);
 
+/** The vendor is asked for so much, or has answered; what others ask it for. `*before_us_p`: one of them has
+ * a lower row. */
+void ms_admission_asks(struct ms_admission *self, uint64_t bytes);
+void ms_admission_answered(struct ms_admission *self, uint64_t bytes);
+uint64_t ms_admission_others_ask(const struct ms_admission *self, bool *before_us_p);
+
 /** The bytes that others' rows have. */
 uint64_t ms_admission_others_use(struct ms_admission *self);
 

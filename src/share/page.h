@@ -31,7 +31,9 @@ struct ms_share_row {
     uint64_t pid;
     _Atomic uint64_t token; /* which of all processes that ever had the row */
     char name[MS_SHARE_NAME];
-    uint64_t unused_own[2];
+    /* Of what is used, what the vendor is asked for now: where a device's memory is the host's. */
+    _Atomic uint64_t asked_bytes;
+    uint64_t unused_own;
     /* Of others: how much they want back, how often anybody asked; and up to which time the process has heard
      * it, which it writes itself. */
     MS_CACHELINE _Atomic uint64_t wanted_bytes;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quota/quota.h"
 #include "base/clock.h"
 #include "fake.h"
 
@@ -471,12 +472,16 @@ uint64_t fake_live(void)
     return live;
 }
 
+static QUIET void learn_limit(const struct ms_gpu *asked, int device)
+{
+    (void)asked;
+    ms_quota_allow(device, fake_sizes.limit);
+}
+
 static QUIET uint64_t size_of(char option, uint64_t total_bytes)
 {
     (void)total_bytes;
     switch (option) {
-    case 'L':
-        return fake_sizes.limit;
     case 'P':
         return fake_sizes.prealloc;
     case 'K':
@@ -519,6 +524,7 @@ const struct ms_gpu *fake_fresh(uint64_t capacity)
     fake_policy = (struct ms_pool_policy){.align_bytes = 2 << 20,
                                           .free_rule = MS_POOL_FENCE,
                                           .oom_wait_ms = 50,
+                                          .learn_limit = learn_limit,
                                           .size_of = size_of,
                                           .vmm = fake_vmm};
     fake_segments = fake_notes = 0;

@@ -549,10 +549,7 @@ uint64_t model_live(void)
 static uint64_t size_of(char option, uint64_t total_bytes)
 {
     (void)total_bytes;
-    return option == 'L' || option == 'B' ? UINT64_MAX
-           : option == 'K'                ? model_keep
-           : option == 'S'                ? 16 << 20
-                                          : 0;
+    return option == 'B' ? UINT64_MAX : option == 'K' ? model_keep : option == 'S' ? 16 << 20 : 0;
 }
 
 static void added(const struct ms_segment_record *segment)

@@ -1,5 +1,5 @@
 # tests/unit: floors 0 to 2, and writing the report; see docs/internals/testing.md
-ms_test_programs += tests/unit/test_arena tests/unit/test_keyed tests/unit/test_at_fork tests/unit/test_base64 tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
+ms_test_programs += tests/unit/test_arena tests/unit/test_keyed tests/unit/test_at_fork tests/unit/test_base64 tests/unit/test_cancel tests/unit/test_clock tests/unit/test_exports tests/unit/test_files tests/unit/test_host tests/unit/test_lanes tests/unit/test_ledger tests/unit/test_uses tests/unit/test_lock tests/unit/test_bias tests/unit/test_log tests/unit/test_phases \
 	tests/unit/test_objects tests/unit/test_own tests/unit/test_options tests/unit/test_pools tests/unit/test_quota tests/unit/test_recover tests/unit/test_sites tests/unit/test_spare tests/unit/test_stack tests/unit/test_store tests/unit/test_timeline tests/unit/test_trace tests/unit/test_walk
 
 tests_unit_test_store_SOURCES = tests/unit/test_store.c src/base/store/store_load.c tests/tap.h

@@ -44,6 +44,91 @@ static void test_limit(void)
     ok(!ms_quota_reserve(DEVICE, 1) && ms_quota_reserve(DEVICE, 0), "of a limit of 0 there is nothing");
 }
 
+/* --- others who have a say --- */
+
+static uint64_t left[MS_QUOTA_BOUNDS], there[MS_QUOTA_BOUNDS], on_the_way[MS_QUOTA_BOUNDS];
+
+static bool take_of(int who, uint64_t bytes)
+{
+    if (bytes > left[who])
+        return false;
+    left[who] -= bytes;
+    there[who] += bytes;
+    on_the_way[who] += bytes;
+    return true;
+}
+
+static bool others_take(int device, uint64_t bytes, uint64_t taken_bytes)
+{
+    return device == DEVICE && taken_bytes == there[MS_QUOTA_OTHERS] && take_of(MS_QUOTA_OTHERS, bytes);
+}
+
+static void others_note(int device, uint64_t bytes)
+{
+    (void)device;
+    there[MS_QUOTA_OTHERS] += bytes;
+}
+
+static void others_give_back(int device, uint64_t bytes)
+{
+    (void)device;
+    left[MS_QUOTA_OTHERS] += bytes;
+    there[MS_QUOTA_OTHERS] -= bytes;
+}
+
+static uint64_t others_room(int device)
+{
+    return device == DEVICE ? left[MS_QUOTA_OTHERS] : 0;
+}
+
+static bool host_take(int device, uint64_t bytes, uint64_t taken_bytes)
+{
+    (void)taken_bytes;
+    return device == DEVICE && take_of(MS_QUOTA_HOST, bytes);
+}
+
+static void host_answered(int device, uint64_t bytes)
+{
+    (void)device;
+    on_the_way[MS_QUOTA_HOST] -= bytes;
+}
+
+static uint64_t host_room(int device)
+{
+    return device == DEVICE ? left[MS_QUOTA_HOST] : 0;
+}
+
+static void test_bounds(void)
+{
+    static const struct ms_quota_bound others = {
+        .take = others_take, .note = others_note, .give_back = others_give_back, .room = others_room};
+    static const struct ms_quota_bound host = {
+        .take = host_take, .answered = host_answered, .room = host_room};
+    anew(LIMIT);
+    left[MS_QUOTA_OTHERS] = 500;
+    left[MS_QUOTA_HOST] = 300;
+    ms_quota_ask(DEVICE, MS_QUOTA_OTHERS, &others);
+    ms_quota_ask(DEVICE, MS_QUOTA_HOST, &host);
+    is_u64(ms_quota_room(DEVICE), 300, "the tightest of all who have a say");
+    is_u64(ms_quota_room_of(DEVICE, MS_QUOTA_OTHERS), 500, "each by itself");
+    is_u64(ms_quota_room_of(OTHER, MS_QUOTA_HOST), UINT64_MAX, "who has no say leaves anything");
+    ok(!ms_quota_reserve(DEVICE, 400), "one says no");
+    ok(ms_quota_taken(DEVICE) == 0 && there[MS_QUOTA_OTHERS] == 0 && left[MS_QUOTA_OTHERS] == 500,
+       "and who said yes before has it back");
+    ok(ms_quota_reserve(DEVICE, 200) && on_the_way[MS_QUOTA_HOST] == 200, "all say yes");
+    ms_quota_settle(DEVICE, 200, 150);
+    ok(on_the_way[MS_QUOTA_HOST] == 0 && there[MS_QUOTA_OTHERS] == 150 && ms_quota_taken(DEVICE) == 150,
+       "the vendor gave less: all of it is answered, and the rest is back");
+    ms_quota_settle(DEVICE, 0, 50);
+    ok(there[MS_QUOTA_OTHERS] == 200 && ms_quota_taken(DEVICE) == 200, "more than it was asked for is noted");
+    ms_quota_call_begins();
+    ok(ms_quota_call_reserve(DEVICE, 100) && on_the_way[MS_QUOTA_HOST] == 100, "a call asks as well");
+    ms_quota_came(DEVICE, 60);
+    ms_quota_call_ends();
+    ok(on_the_way[MS_QUOTA_HOST] == 0 && there[MS_QUOTA_OTHERS] == 260 && ms_quota_taken(DEVICE) == 260,
+       "and is answered when it ends, with what came");
+}
+
 static void test_purse(void)
 {
     anew(LIMIT);
@@ -189,6 +274,7 @@ int main(void)
 {
     plan(0);
     test_limit();
+    test_bounds();
     test_purse();
     test_threads();
     return done();

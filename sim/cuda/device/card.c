@@ -61,7 +61,20 @@ static void complain(const char *key)
     sim_config_complain("MEMSIM_CARD", key, allowed);
 }
 
-void sim_card_read(void)
+/* The device's memory is the host's: any card can be such a one. */
+static void read_integrated(void)
+{
+    const char *text = secure_getenv("MEMSIM_INTEGRATED");
+
+    if (!text || !*text || !strcmp(text, "0"))
+        return;
+    if (strcmp(text, "1") != 0)
+        sim_config_complain("MEMSIM_INTEGRATED", text, "0 or 1");
+    else
+        attributes[CU_DEVICE_ATTRIBUTE_INTEGRATED] = 1;
+}
+
+static void read_card(void)
 {
     const char *key = secure_getenv("MEMSIM_CARD");
 
@@ -83,6 +96,12 @@ void sim_card_read(void)
         else
             attributes[says->attribute] = says->value;
     }
+}
+
+void sim_card_read(void)
+{
+    read_card();
+    read_integrated();
 }
 
 const char *sim_card_name(void)

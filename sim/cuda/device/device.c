@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/cuda/device/identity.h"
+#include "sim/cuda/books.h"
 #include "sim/cuda/sim.h"
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
@@ -17,15 +18,19 @@ struct sim_device *sim_device(CUdevice ordinal)
 
 long long sim_device_count(const char *name)
 {
+    static const char *const names[] = {"used_bytes", "peak_bytes", "others_bytes"};
     size_t length = strcspn(name, " ");
-    bool peak = !strncmp(name, "peak_bytes", length);
     unsigned long ordinal = name[length] ? strtoul(name + length, NULL, 10) : 0;
+    int which = 0;
 
-    if (length != strlen("used_bytes") || (!peak && strncmp(name, "used_bytes", length) != 0) ||
-        ordinal >= SIM_MAX_DEVICES)
+    while (which < 3 && (length != strlen(names[which]) || strncmp(name, names[which], length) != 0))
+        which++;
+    if (which == 3 || ordinal >= SIM_MAX_DEVICES)
         return -1;
     sim_memory_read_lock();
-    size_t bytes = peak ? sim_devices[ordinal].peak_bytes : sim_devices[ordinal].used_bytes;
+    size_t bytes = which == 0   ? sim_devices[ordinal].used_bytes
+                   : which == 1 ? sim_devices[ordinal].peak_bytes
+                                : sim_books_others((int)ordinal);
     sim_memory_unlock();
     return (long long)bytes;
 }

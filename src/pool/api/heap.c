@@ -82,7 +82,6 @@ struct ms_heap *ms_heap_known(uint64_t context)
 static void set_sizes(struct ms_heap *heap, uint64_t total_bytes)
 {
     heap->total_bytes = total_bytes;
-    ms_quota_allow(heap->device, ms_policy->size_of('L', total_bytes));
     heap->keep_bytes = ms_policy->size_of('K', total_bytes);
     heap->single_min_bytes = ms_policy->size_of('S', total_bytes);
     if (heap->single_min_bytes < MS_PAGE_BYTES)
@@ -99,6 +98,8 @@ struct ms_heap *ms_heap_make(const struct ms_gpu *gpu, uint64_t context, int dev
     if (atomic_load_explicit(&heap->state, memory_order_acquire) != MS_HEAP_BLANK)
         return heap;
     ms_gpu_describe(gpu, device, &about);
+    if (ms_policy->learn_limit)
+        ms_policy->learn_limit(gpu, device);
     ms_lock(&heap->fence.lock);
     ms_lock(&heap->lock);
     if (atomic_load_explicit(&heap->state, memory_order_relaxed) == MS_HEAP_BLANK) {

@@ -39,9 +39,10 @@ struct ms_pool_policy {
     uint64_t align_bytes; /* MEMSHIM_ALIGN, from 64 KiB to 2 MiB; may rise while calls go on */
     bool keep_is_set;     /* MEMSHIM_KEEP, by whoever started the program */
     uint64_t oom_wait_ms;
-    /** Bytes of a size option on a device of `total_bytes`: 'L'imit (UINT64_MAX for none), 'P'realloc,
-     * 'K'eep, 'S'ingle; 'B'ound of the pending list (UINT64_MAX for none), of so many bytes of live
-     * memory. */
+    /** The quota learns how much may be taken of a device (quota.h), once. NULL: anything. No lock held. */
+    void (*learn_limit)(const struct ms_gpu *gpu, int device);
+    /** Bytes of a size option on a device of `total_bytes`: 'P'realloc, 'K'eep, 'S'ingle; 'B'ound of the
+     * pending list (UINT64_MAX for none), of so many bytes of live memory. */
     uint64_t (*size_of)(char option, uint64_t total_bytes);
     /** Others are asked for memory on a device, once for a request that was refused: true if it is worth
      * asking the vendor again. NULL: there are none. No lock held; may wait. */

@@ -160,6 +160,16 @@ bool ms_device_charge(int number, uint64_t bytes)
     return true;
 }
 
+void ms_device_settle(int number, uint64_t charged, uint64_t given)
+{
+    struct ms_device *device = &ms_devices[number];
+    if (given != charged) {
+        atomic_fetch_sub_explicit(&device->reserved_bytes, charged - given, memory_order_relaxed);
+        atomic_fetch_add_explicit(&device->changes, 1, memory_order_seq_cst);
+    }
+    ms_quota_settle(number, charged, given);
+}
+
 void ms_device_refund(int number, uint64_t bytes)
 {
     struct ms_device *device = &ms_devices[number];
@@ -273,8 +283,8 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint
         vendor_free(heap, segment);
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     }
+    ms_device_settle(heap->device, bytes, *status_p == CUDA_SUCCESS ? bytes : 0);
     if (*status_p != CUDA_SUCCESS) {
-        ms_device_refund(heap->device, bytes);
         ms_segment_note_ceiling(heap, *status_p == CUDA_ERROR_OUT_OF_MEMORY);
         ms_table_drop_segment(segment);
         return NULL;

@@ -164,11 +164,8 @@ bool ms_external_take(const struct ms_external_request *request, struct ms_exter
 
 static bool charge(const struct ms_external_request *request)
 {
-    struct ms_gpu_description about;
-    if (!ms_quota_is_known(request->device)) {
-        ms_gpu_describe(request->gpu, request->device, &about);
-        ms_quota_allow(request->device, ms_policy->size_of('L', about.total_bytes));
-    }
+    if (ms_policy->learn_limit)
+        ms_policy->learn_limit(request->gpu, request->device);
     return ms_device_charge(request->device, request->granted);
 }
 
@@ -197,7 +194,7 @@ static struct record *external_make(const struct ms_external_request *request, i
     }
     ms_unlock(&lock);
     /* The charge was for the bytes that were expected; the bytes that there are count. */
-    ms_device_refund(request->device, made ? request->granted - r->bytes : request->granted);
+    ms_device_settle(request->device, request->granted, made ? r->bytes : 0);
     return made ? r : NULL;
 }
 

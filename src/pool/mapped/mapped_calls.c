@@ -198,7 +198,7 @@ static int mapped_calls_make(struct ms_heap *heap, struct ms_growth *growth, uin
         return status;
     if (mapped_calls_is_there(heap, count * b->page_bytes))
         status = make_handles(heap, growth, count);
-    ms_device_refund(heap->device, (count - growth->made) * b->page_bytes);
+    ms_device_settle(heap->device, count * b->page_bytes, growth->made * b->page_bytes);
     if (status != CUDA_SUCCESS)
         mapped_calls_unmake(heap, growth);
     ms_segment_note_ceiling(heap, status == CUDA_ERROR_OUT_OF_MEMORY);
