@@ -45,7 +45,8 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c
 	src/cli/live/stale_text.h src/cli/live/stale_text.c src/cli/verbs/cmd_clean.c \
 	src/cli/screens/frag.h src/cli/screens/frag.c src/cli/screens/trace_replay.c \
 	src/cli/screens/frag_text.c src/cli/verbs/cmd_frag.c src/cli/verbs/cmd_phases.c \
-	src/cli/screens/balance_text.h src/cli/screens/balance_text.c src/cli/verbs/cmd_owners.c \
+	src/cli/screens/balance_text.h src/cli/screens/balance_text.c \
+	src/cli/screens/device_line.h src/cli/screens/device_line.c src/cli/verbs/cmd_owners.c \
 	src/cli/verbs/cmd_peak.c src/cli/verbs/cmd_findings.c
 CLI_SOURCES += src/cli/verbs/cmd_export.c src/cli/verbs/cmd_tree.c src/cli/verbs/cmd_flamegraph.c \
 	src/cli/verbs/cmd_timeline.c

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Processes on one simulated device: shares hold, for memory of each kind; what is free in one goes to another that is short of it; who does not
 answer delays nobody twice; and whatever stands in the place of the page, a program runs as without it."""
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -130,6 +132,49 @@ def caches_together():
         fact(not any(statuses), "four whose caches together are more than the device: none is refused %s" % ("natively" if native else "under memshim"), statuses)
 
 
+def on_screen(scene, words):
+    """True if a screen of memshim top has these words."""
+    child, fd = pty.fork()
+    if not child:
+        os.execve(MEMSHIM, [MEMSHIM, "top"], native_environment(MEMSHIM_DIR=os.path.join(scene.where, "pages"), TERM="xterm", COLUMNS="160", LINES="30"))
+    said = b""
+    with contextlib.suppress(OSError):
+        while words.encode() not in said and len(said) < 1 << 20:
+            said += os.read(fd, 65536)
+        os.write(fd, b"q")
+        while os.read(fd, 65536):
+            pass
+    os.waitpid(child, 0)
+    os.close(fd)
+    return words.encode() in said
+
+
+def seen():
+    """What a device has is told as one sum, with who is beyond what is kept for it, by top and by metrics."""
+    scene = Scene(**WAIT)
+    one, other, alone = scene.guest(MEMSHIM_SHARE="1G"), scene.guest(), scene.guest(native=True)
+    statuses = [one.do("a 9 d 1"), other.do("a 9 d 1"), alone.do("a 1 d 350"), one.do("a 1 d 1500"), other.do("a 1 d 300"), other.do("a 2 d 100"), other.do("f 2")]
+    one.ask() # the driver is asked, so others' part is known
+    other.do("w")
+    other.do("a 3 d 400")
+    device, = json.loads(scene.top("--json"))["shares"]
+    parts = {key: device[key + "_bytes"] for key in ("free", "allocated", "cached", "contexts", "neighbours", "unaccounted")}
+    fact(not any(statuses) and sum(parts.values()) == device["total_bytes"] == 4 << 30 and parts["allocated"] >= 1800 << 20 and parts["cached"] >= 0 and
+         parts["unaccounted"] >= 350 << 20 and parts["neighbours"] == 0 and device["yours_bytes"] == parts["allocated"] + parts["cached"] + parts["contexts"],
+         "top: the parts of a device add up to it", [statuses, device])
+    beyond = {row["pid"]: row["beyond_bytes"] for row in device["processes"]}
+    line, = [line for line in scene.top("--lines").splitlines() if " GPU-" in line]
+    fact(476 << 20 <= beyond[one.process.pid] < 1 << 30 and beyond[other.process.pid] == 0 and
+         re.search(r"GPU-6d656d73: 4.00 GiB = \S+ \S+ free \+ \S+ \S+ yours \(\S+ \S+ allocated \+ \S+ \S+ cached \+ \S+ \S+ contexts\) \+ 0 B neighbours \+ "
+                   r"\S+ \S+ unaccounted; guest %d has 1.00 GiB kept for it, and \S+ \S+ beyond that$" % one.process.pid, line), "and a line says so, and who is beyond", [beyond, line])
+    fact(on_screen(scene, "GPU-6d656d73: 4.00 GiB = "), "so does the screen")
+    text = subprocess.run([MEMSHIM, "metrics", "--textfile", "-"], env=native_environment(MEMSHIM_DIR=os.path.join(scene.where, "pages")), text=True, capture_output=True, check=True).stdout
+    told = {labels: int(value) for labels, value in re.findall(r"^memshim_gpu_(\w+\{.*\}) (\d+)$", text, re.M)}
+    sums = [sum(value for labels, value in told.items() if labels.startswith(name)) for name in ("memory_bytes", "part_bytes", "process_bytes", "guarantee_bytes", "beyond_bytes")]
+    fact(sums[0] == sums[1] == 4 << 30 and sums[2] == device["yours_bytes"] and sums[3] == 1 << 30 and sums[4] == beyond[one.process.pid], "and metrics", [sums, told])
+    scene.end()
+
+
 def shares_hold():
     scene = Scene(**WAIT)
     one, other = scene.guest(MEMSHIM_SHARE="1G/3G"), scene.guest(MEMSHIM_SHARE="2G")
@@ -148,7 +193,7 @@ def shares_hold():
          told[0]["total_bytes"] == told[0]["free_bytes"] + told[0]["others_bytes"] + sum(row["used_bytes"] for row in rows.values()),
          "memshim top has both, and the sum", told)
     line = [line for line in scene.top("--lines").splitlines() if " = " in line]
-    fact(len(line) == 1 and " GPU-6d656d73: 4.00 GiB = " in line[0] and line[0].count(" guest ") == 2 and "(2.00 GiB kept for it" in line[0], "and a line of them", line)
+    fact(len(line) == 1 and " GPU-6d656d73: 4.00 GiB = " in line[0] and line[0].count("; guest ") == 2 and "has 2.00 GiB kept for it" in line[0], "and a line of them", line)
     free = other.ask()[0]
     fact(other.do("a 1 d %d" % (free - 40)) == 0 and other.do("a 2 d 100") == NO_MEMORY, "what is said to be free can be had: %d MiB" % free)
     other.kill()
@@ -259,7 +304,7 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(75)
+plan(79)
 is_asked()
 answers_by_many()
 first_by_many()
@@ -268,6 +313,7 @@ dead_are_not_asked()
 live_is_kept()
 caches_together()
 shares_hold()
+seen()
 too_many()
 without_a_share()
 group()

@@ -96,18 +96,16 @@ static void rest(int64_t ms)
 }
 
 /* Devices of which somebody has a place on the page: a line each, as long as it takes. */
-static void put_shares(const char *time)
+static void put_shares(const struct ms_top *top, const char *time)
 {
-    json_t *devices = ms_shares_json();
     const json_t *device;
     size_t i;
 
-    json_array_foreach (devices, i, device) {
+    json_array_foreach (top->shares, i, device) {
         printf("%s ", time);
         ms_shares_put(stdout, device);
         fputc('\n', stdout);
     }
-    json_decref(devices);
 }
 
 /* The head stands first, and again when columns come or go. Devices have lines where no process was named. */
@@ -133,7 +131,7 @@ static void put_lines(const struct ms_top *top, bool head, bool all)
     }
     tensors = top->has_tensors;
     if (all)
-        put_shares(time);
+        put_shares(top, time);
     if (!top->count)
         printf("%s no process of yours is running with memshim and a device\n", time);
 }

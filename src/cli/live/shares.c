@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/live/stale_text.h"
+#include "cli/screens/device_line.h"
 #include "report/read/read.h"
 #include "report/text/text.h"
 #include "report/write/out.h"
@@ -29,7 +30,16 @@ static bool is_alive(int fd, unsigned row)
     return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-static json_t *process_json(const struct ms_share_row *row)
+/* True if a process is this user's; of a page that is the user's own all are. */
+static bool is_yours(const struct ms_share_row *row, bool of_group)
+{
+    char path[32];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d", (int)row->pid);
+    return !of_group || (stat(path, &status) == 0 && status.st_uid == geteuid());
+}
+
+static json_t *process_json(const struct ms_share_row *row, bool of_group)
 {
     char name[MS_SHARE_NAME + 1];
     json_t *json = json_pack(
@@ -38,28 +48,58 @@ static json_t *process_json(const struct ms_share_row *row)
         (json_int_t)figure(&row->cached_bytes), "contexts_bytes", (json_int_t)figure(&row->contexts_bytes));
     snprintf(name, sizeof name, "%.*s", MS_SHARE_NAME, row->name);
     json_object_set_new(json, "name", ms_out_string(name));
+    json_object_set_new(json, "yours", json_boolean(is_yours(row, of_group)));
+    json_object_set_new(json, "beyond_bytes", json_integer(ms_device_line_beyond(json)));
     if (atomic_load(&row->most_bytes) != UINT64_MAX)
         json_object_set_new(json, "most_bytes", json_integer((json_int_t)figure(&row->most_bytes)));
     return json;
 }
 
-static json_t *device_json(int fd, const struct ms_share_page *page)
+/* The sums of what a line says (screens/device_line.h). */
+struct device_sums {
+    json_int_t used, yours, cached, contexts;
+};
+
+/* Parts are as of the latest growth of their process, and never more than it has. */
+static void add_process(struct device_sums *sums, const json_t *process)
 {
-    uint64_t total = figure(&page->head.total_bytes), others = figure(&page->head.others_bytes),
-             used = others;
-    json_t *processes = json_array();
+    json_int_t used = ms_report_int(process, "used_bytes"),
+               contexts = ms_report_int(process, "contexts_bytes"),
+               cached = ms_report_int(process, "cached_bytes");
+    contexts = contexts < used ? contexts : used;
+    cached = cached < used - contexts ? cached : used - contexts;
+    sums->used += used;
+    if (!ms_report_bool(process, "yours"))
+        return;
+    sums->yours += used;
+    sums->cached += cached;
+    sums->contexts += contexts;
+}
+
+static json_t *device_json(int fd, const struct ms_share_page *page, bool of_group)
+{
+    json_int_t total = (json_int_t)figure(&page->head.total_bytes),
+               others = (json_int_t)figure(&page->head.others_bytes), left;
+    struct device_sums sums = {0, 0, 0, 0};
+    json_t *processes = json_array(), *process;
     char uuid[33];
     for (int i = 0; i < 16; i++)
         snprintf(uuid + 2 * i, 3, "%02x", page->head.uuid[i]);
     for (unsigned i = 0; i < ms_share_rows(page); i++) {
         if (!atomic_load(&page->rows[i].is_taken) || !is_alive(fd, i))
             continue;
-        used += figure(&page->rows[i].used_bytes);
-        json_array_append_new(processes, process_json(&page->rows[i]));
+        process = process_json(&page->rows[i], of_group);
+        json_object_set_new(process, "row", json_integer((json_int_t)i));
+        add_process(&sums, process);
+        json_array_append_new(processes, process);
     }
-    return json_pack("{s:s, s:I, s:I, s:I, s:o}", "uuid", uuid, "total_bytes", (json_int_t)total,
-                     "free_bytes", (json_int_t)(used < total ? total - used : 0), "others_bytes",
-                     (json_int_t)others, "processes", processes);
+    left = total - sums.used > 0 ? total - sums.used : 0;
+    others = others < left ? others : left;
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "uuid", uuid, "group",
+                     (int)of_group, "total_bytes", total, "free_bytes", left - others, "others_bytes", others,
+                     "yours_bytes", sums.yours, "allocated_bytes", sums.yours - sums.cached - sums.contexts,
+                     "cached_bytes", sums.cached, "contexts_bytes", sums.contexts, "neighbours_bytes",
+                     sums.used - sums.yours, "unaccounted_bytes", others, "processes", processes);
 }
 
 struct search {
@@ -79,7 +119,7 @@ static void shares_read(const struct search *search, int directory_fd, const cha
         pread(fd, (void *)page, sizeof *page, 0) == (ssize_t)sizeof *page &&
         memcmp(page->head.magic, MS_SHARE_MAGIC, sizeof page->head.magic) == 0 &&
         page->head.version == MS_SHARE_VERSION)
-        device = device_json(fd, page);
+        device = device_json(fd, page, search->of_group);
     if (device && json_array_size(json_object_get(device, "processes")))
         json_array_append(search->devices, device);
     json_decref(device);
@@ -148,23 +188,6 @@ size_t ms_shares_clean(const char *path, bool dry)
 
 void ms_shares_put(FILE *out, const json_t *device)
 {
-    const json_t *process;
-    size_t i;
-    json_int_t others = ms_report_int(device, "others_bytes");
-    fprintf(out, "GPU-%.8s: %s = %s free", ms_report_text(device, "uuid"),
-            ms_text_size(ms_report_int(device, "total_bytes")).text,
-            ms_text_size(ms_report_int(device, "free_bytes")).text);
-    json_array_foreach (json_object_get(device, "processes"), i, process) {
-        json_int_t kept = ms_report_int(process, "guarantee_bytes"),
-                   cached = ms_report_int(process, "cached_bytes");
-        fprintf(out, " + %s ", ms_text_size(ms_report_int(process, "used_bytes")).text);
-        ms_text_put(out, ms_report_text(process, "name"));
-        fprintf(out, " %d", (int)ms_report_int(process, "pid"));
-        if (kept)
-            fprintf(out, " (%s kept for it%s", ms_text_size(kept).text, cached ? ", " : ")");
-        if (cached)
-            fprintf(out, "%s%s free in it)", kept ? "" : " (", ms_text_size(cached).text);
-    }
-    if (others)
-        fprintf(out, " + %s others", ms_text_size(others).text);
+    fprintf(out, "GPU-%.8s: ", ms_report_text(device, "uuid"));
+    ms_device_line_put(out, device);
 }

@@ -33,6 +33,7 @@ struct ms_top {
     size_t processes, left_out;
     bool has_tensors; /* of any row */
     uint64_t taken_unix_ns;
+    json_t *shares; /* devices of which somebody has a place on the page (shares.h), owned */
 };
 
 /** Of all processes of this user's that run, or of these; rates are those since `before` (may be NULL). In

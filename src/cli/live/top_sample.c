@@ -8,6 +8,7 @@
 #include "base/devices.h"
 #include "cli/array.h"
 #include "cli/live/live_ledgers.h"
+#include "cli/live/shares.h"
 #include "cli/live/top.h"
 #include "record/reader/snapshot_heaps.h"
 #include "record/reader/snapshot.h"
@@ -159,12 +160,15 @@ void ms_top_sample(const pid_t *pids, size_t pid_count, const struct ms_top *bef
     top_p->taken_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     top_p->processes = living.shown;
     top_p->left_out = living.left_out;
+    top_p->shares = ms_shares_json();
 }
 
 void ms_top_release(struct ms_top *top)
 {
     free(top->rows);
+    json_decref(top->shares);
     top->rows = NULL;
+    top->shares = NULL;
     top->count = top->room = 0;
 }
 

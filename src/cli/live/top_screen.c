@@ -21,10 +21,11 @@ int ms_top_screen(const struct ms_top_watch *watch)
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/live/shares.h"
 #include "report/text/text.h"
 
-/* Lines that are no process: the sum, the heads, the keys. */
-enum { ABOVE = 2, BELOW = 1 };
+/* Lines that are no process: the sum, the devices, the heads, the keys. */
+enum { HEADS = 2, BELOW = 1, DEVICES_MOST = 4, ROWS_LEAST = 4 };
 enum { ESCAPE = 27 };
 /* More call sites nobody moves down to; memshim snapshot has all. */
 enum { SITES_MOST = 200 };
@@ -56,9 +57,25 @@ static size_t width(void)
     return COLS > 1 ? (size_t)COLS - 1 : 1;
 }
 
-static size_t height(void)
+/* Devices have lines where there is room for some processes as well. */
+static int devices_shown(const struct screen *screen)
 {
-    return LINES > ABOVE + BELOW ? (size_t)(LINES - ABOVE - BELOW) : 0;
+    int count = (int)json_array_size(screen->top.shares), room = LINES - HEADS - BELOW - ROWS_LEAST;
+
+    count = count < DEVICES_MOST ? count : DEVICES_MOST;
+    return screen->sites || room < 0 ? 0 : count < room ? count : room;
+}
+
+static int above(const struct screen *screen)
+{
+    return HEADS + devices_shown(screen);
+}
+
+static size_t height(const struct screen *screen)
+{
+    int lines = LINES - above(screen) - BELOW;
+
+    return lines > 0 ? (size_t)lines : 0;
 }
 
 static void top_screen_put_line(const struct screen *screen, int y, attr_t look, char *text)
@@ -75,7 +92,7 @@ static void top_screen_put_line(const struct screen *screen, int y, attr_t look,
 
 static void draw_rows(const struct screen *screen)
 {
-    for (size_t i = 0; i < height(); i++) {
+    for (size_t i = 0; i < height(screen); i++) {
         size_t at = screen->first + i, bytes;
         char *text = NULL;
         FILE *out = at < screen->top.count ? open_memstream(&text, &bytes) : NULL;
@@ -84,7 +101,7 @@ static void draw_rows(const struct screen *screen)
             ms_top_put_row(out, &screen->top.rows[at], width(), screen->top.has_tensors);
             fclose(out);
         }
-        top_screen_put_line(screen, ABOVE + (int)i,
+        top_screen_put_line(screen, above(screen) + (int)i,
                             at == screen->selected && out ? A_BOLD | A_UNDERLINE : A_NORMAL, text);
         free(text);
     }
@@ -119,9 +136,9 @@ static void draw_sites(const struct screen *screen)
 
     top_screen_put_line(screen, 1, A_REVERSE, line);
     free(line);
-    for (size_t i = 0; i < height(); i++) {
+    for (size_t i = 0; i < height(screen); i++) {
         line = site_line(screen, 1 + screen->first_line + i);
-        top_screen_put_line(screen, ABOVE + (int)i, A_NORMAL, line);
+        top_screen_put_line(screen, above(screen) + (int)i, A_NORMAL, line);
         free(line);
     }
 }
@@ -138,6 +155,28 @@ static void draw_process(const struct screen *screen)
     fclose(out);
     top_screen_put_line(screen, 0, A_BOLD, text);
     free(text);
+}
+
+static void draw_devices(const struct screen *screen)
+{
+    for (int i = 0; i < devices_shown(screen); i++) {
+        char *text = NULL, *line = NULL;
+        size_t bytes;
+        FILE *out = open_memstream(&text, &bytes);
+
+        if (!out)
+            return;
+        ms_shares_put(out, json_array_get(screen->top.shares, (size_t)i));
+        fclose(out);
+        out = open_memstream(&line, &bytes);
+        if (out) {
+            ms_text_cut(out, text, width());
+            fclose(out);
+        }
+        top_screen_put_line(screen, 1 + i, A_NORMAL, line);
+        free(line);
+        free(text);
+    }
 }
 
 static void draw_edges(const struct screen *screen)
@@ -163,12 +202,12 @@ static void draw_edges(const struct screen *screen)
     ms_top_put_head(out, width(), screen->top.has_tensors);
     fclose(out);
     text[bytes < width() ? bytes : width()] = '\0';
-    top_screen_put_line(screen, 1, A_REVERSE, text);
+    top_screen_put_line(screen, above(screen) - 1, A_REVERSE, text);
     free(text);
     snprintf(keys, sizeof(keys), "%.*s", (int)(width() < sizeof(keys) ? width() : sizeof(keys) - 1),
              screen->sites ? "q quit   Enter: the processes   up, down: move"
                            : "q quit   s sort by the next   up, down: move   Enter: call sites");
-    if (LINES > ABOVE)
+    if (LINES > above(screen))
         top_screen_put_line(screen, LINES - 1, A_DIM, keys);
     if (width() > 86 && !screen->sites) {
         mvprintw(LINES - 1, 66, "sorted by %s", ms_top_order_names[screen->order]);
@@ -182,11 +221,12 @@ static void draw(struct screen *screen)
         screen->selected = screen->top.count ? screen->top.count - 1 : 0;
     if (screen->selected < screen->first)
         screen->first = screen->selected;
-    if (height() && screen->selected >= screen->first + height())
-        screen->first = screen->selected - height() + 1;
-    if (screen->first && screen->first + height() > screen->top.count)
-        screen->first = screen->top.count > height() ? screen->top.count - height() : 0;
+    if (height(screen) && screen->selected >= screen->first + height(screen))
+        screen->first = screen->selected - height(screen) + 1;
+    if (screen->first && screen->first + height(screen) > screen->top.count)
+        screen->first = screen->top.count > height(screen) ? screen->top.count - height(screen) : 0;
     draw_edges(screen);
+    draw_devices(screen);
     if (screen->sites) {
         draw_process(screen);
         draw_sites(screen);
@@ -259,7 +299,7 @@ static void move_by(struct screen *screen, bool down, size_t by)
 /* True to go on, false to end. */
 static bool take_key(struct screen *screen, int key)
 {
-    size_t page = height() > 1 ? height() - 1 : 1;
+    size_t page = height(screen) > 1 ? height(screen) - 1 : 1;
 
     if (key == 'q' || key == ESCAPE || key == EOF)
         return false;

@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "base/devices.h"
-#include "cli/live/shares.h"
 #include "cli/live/top.h"
 #include "report/write/out.h"
 #include "report/text/text.h"
@@ -225,5 +224,5 @@ json_t *ms_top_json(const struct ms_top *top)
         json_array_append_new(rows, top_text_row_json(&top->rows[i]));
     return json_pack("{s:I, s:I, s:I, s:o, s:o}", "t_unix_ns", (json_int_t)top->taken_unix_ns, "processes",
                      (json_int_t)top->processes, "left_out", (json_int_t)top->left_out, "rows", rows,
-                     "shares", ms_shares_json());
+                     "shares", json_incref(top->shares));
 }

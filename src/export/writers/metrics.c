@@ -393,16 +393,26 @@ int ms_metrics_add(struct ms_metrics *metrics, const struct ms_report *report)
     return add_tensors(metrics, report) < 0 || metrics->failed ? -1 : 0;
 }
 
-int ms_metrics_add_host(struct ms_metrics *metrics, const char *host, const char *name, const char *help,
-                        json_int_t value)
+static int add_gauge(struct ms_metrics *metrics, const char *name, const char *unit, const char *help,
+                     char *labels, json_int_t value)
 {
-    char *labels = labels_of((const char *const[]){"host"}, &host, 1);
-
-    family(metrics, name, "gauge", "", help);
+    family(metrics, name, "gauge", unit, help);
     if (labels && metrics->out)
         fprintf(metrics->out, "%s{%s} %" JSON_INTEGER_FORMAT "\n", name, labels + 1, value);
     free(labels);
     return labels && !metrics->failed ? 0 : -1;
+}
+
+int ms_metrics_add_host(struct ms_metrics *metrics, const char *host, const char *name, const char *help,
+                        json_int_t value)
+{
+    return add_gauge(metrics, name, "", help, labels_of((const char *const[]){"host"}, &host, 1), value);
+}
+
+int ms_metrics_add_gauge(struct ms_metrics *metrics, const char *name, const char *help,
+                         const char *const names[], const char *const texts[], size_t count, json_int_t value)
+{
+    return add_gauge(metrics, name, "bytes", help, labels_of(names, texts, count), value);
 }
 
 int ms_metrics_write(struct ms_metrics *metrics, FILE *out, bool open)

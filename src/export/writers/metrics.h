@@ -23,6 +23,11 @@ int ms_metrics_add(struct ms_metrics *metrics, const struct ms_report *report);
 int ms_metrics_add_host(struct ms_metrics *metrics, const char *host, const char *name, const char *help,
                         json_int_t value);
 
+/** A gauge of a device, with so many labels, in bytes (its name ends so). 0, or -1 without memory. */
+int ms_metrics_add_gauge(struct ms_metrics *metrics, const char *name, const char *help,
+                         const char *const labels[], const char *const texts[], size_t count,
+                         json_int_t value);
+
 /** All of it, as OpenMetrics 1.0 if `open`, else in the text format 0.0.4; as often as wanted. */
 int ms_metrics_write(struct ms_metrics *metrics, FILE *out, bool open);
 
