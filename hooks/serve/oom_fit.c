@@ -45,19 +45,20 @@ enum ms_oom_fragmentation ms_oom_fragmentation(const struct ms_oom_view *view, c
     return view->free + view->parts.cached >= bytes + vacant ? MS_OOM_SEGMENTS : MS_OOM_INTERLEAVED;
 }
 
-/* The limit would have to be higher by what is short; or so much would have to be free under it. Of a device
- * that is shared no variable says how much others leave. */
+/* The limit would have to be higher by what is short; or so much would have to be free under it. No variable
+ * says how much others leave of a device that is shared, or the host of its memory. */
 static void fit_limit(struct ms_oom_view *view, int device, uint64_t asked, uint64_t room, uint64_t live)
 {
     uint64_t lacks = asked > room ? asked - room : asked;
+    bool by_limit = view->cause == MS_OOM_LIMIT && !ms_quota_is_asked(device, MS_QUOTA_OTHERS);
 
-    if (!ms_quota_is_asked(device, MS_QUOTA_OTHERS)) {
+    if (by_limit) {
         view->fit.policy = MS_OOM_RAISE_LIMIT;
         view->fit.value = ms_option_size(MS_OPT_LIMIT, view->total) + lacks;
     }
     if (lacks <= live)
         view->fit.free_bytes = lacks;
-    else if (ms_quota_is_asked(device, MS_QUOTA_OTHERS))
+    else if (!by_limit)
         view->fit.most_bytes = room;
 }
 
@@ -90,6 +91,10 @@ void ms_oom_fit(struct ms_oom_view *view, int device, uint64_t bytes, uint64_t r
     uint64_t granule = granule_of(device), live = ms_ledger_live(device), asked = ms_oom_whole(device, bytes);
 
     switch (view->cause) {
+    case MS_OOM_HOST:
+        if (!ms_quota_is_asked(device, MS_QUOTA_HOST))
+            break; /* host memory that was asked for */
+        /* fall through */
     case MS_OOM_LIMIT:
         fit_limit(view, device, asked, room, live);
         break;

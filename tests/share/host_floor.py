@@ -31,6 +31,9 @@ def holds():
     said = one.end()
     told = one.told("oom")
     fact(not said and told and {row["cause"] for row in told} == {"host"}, "nothing is said; the report names the host", [said, told])
+    fits = [row["would_fit"][0] for row in told if row["kind"] == "device"]
+    fact([fit["how"] for fit in fits] == ["ask_for_less", "free"] and 2000 <= fits[0]["bytes"] >> 20 <= 2048 and 100 <= fits[1]["bytes"] >> 20 <= 200,
+         "and what would have fitted: less, or with so much freed", fits)
     scene.end()
 
 
@@ -93,7 +96,7 @@ def looks():
     scene.end()
 
 
-plan(22)
+plan(23)
 holds()
 values()
 group()
