@@ -16,7 +16,31 @@ HIP_AS(hipStreamDestroy, (hipStream_t stream),
        stream ? cuStreamDestroy_v2(hip_stream(stream)) : CUDA_ERROR_INVALID_HANDLE)
 HIP_AS(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(hip_stream(stream)))
 HIP_AS(hipStreamSynchronize_spt, (hipStream_t stream), cuStreamSynchronize_ptsz(hip_stream(stream)))
-HIP_AS(hipStreamQuery, (hipStream_t stream), cuStreamQuery(hip_stream(stream)))
+/* Before 7 a question breaks captures that are open in global mode, whatever the thread's own mode is
+ * (rocm-systems#3176; clr, Stream::StreamCaptureOngoing). */
+static int ask(CUresult (*question)(void *), void *of)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+    if (SIM_HIP < 7)
+        cuThreadExchangeStreamCaptureMode(&mode);
+    int status = (int)question(of);
+    if (SIM_HIP < 7)
+        cuThreadExchangeStreamCaptureMode(&mode);
+    return status;
+}
+
+static CUresult query_stream(void *stream)
+{
+    return cuStreamQuery(hip_stream(stream));
+}
+
+static CUresult query_event(void *event)
+{
+    return cuEventQuery(event);
+}
+
+HIP_AS(hipStreamQuery, (hipStream_t stream), ask(query_stream, stream))
 HIP_AS(hipStreamQuery_spt, (hipStream_t stream), cuStreamQuery_ptsz(hip_stream(stream)))
 HIP_AS(hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigned flags),
        cuStreamWaitEvent(hip_stream(stream), (CUevent)event, flags))
@@ -80,7 +104,7 @@ HIP_AS(hipEventRecord, (hipEvent_t event, hipStream_t stream),
 HIP_AS(hipEventRecord_spt, (hipEvent_t event, hipStream_t stream),
        cuEventRecord_ptsz((CUevent)event, hip_stream(stream)))
 #endif
-HIP_AS(hipEventQuery, (hipEvent_t event), cuEventQuery((CUevent)event))
+HIP_AS(hipEventQuery, (hipEvent_t event), ask(query_event, event))
 HIP_AS(hipEventSynchronize, (hipEvent_t event), cuEventSynchronize((CUevent)event))
 HIP_AS(hipEventElapsedTime, (float *ms, hipEvent_t start, hipEvent_t stop),
        cuEventElapsedTime(ms, (CUevent)start, (CUevent)stop))
