@@ -26,6 +26,8 @@ static uint64_t context_of_stream(const struct ms_gpu *gpu, uint64_t stream)
     uint64_t current;
 
     ms_gpu_current(gpu, &current);
+    if (stream > PER_THREAD_STREAM && gpu && !gpu->stream_get_ctx && ms_stream_context_seen(stream))
+        return ms_stream_context_seen(stream);
     if (stream > PER_THREAD_STREAM && gpu && gpu->stream_get_ctx &&
         gpu->stream_get_ctx((CUstream)(uintptr_t)stream, &context) == CUDA_SUCCESS && context)
         return (uintptr_t)context;
@@ -150,7 +152,7 @@ void ms_watch_begin(struct ms_watch *watch, enum ms_class class, const struct ms
             ms_pool_capture_enter(watch->context);
             watch->was_capturing = ms_capture_is_open(args->stream, watch->context);
         }
-        if (class == MS_CLASS_CAPTURE && !args->out)
+        if (class == MS_CLASS_CAPTURE && !args->out && watch->context)
             ms_pool_capture_begins();
         if (class == MS_CLASS_STREAM_END && watch->context)
             watch->mark = ms_stream_ending(watch->context, args->stream);

@@ -89,7 +89,7 @@ static bool serve_context_check(const struct ms_gpu *gpu, struct ms_served_conte
     }
     /* No fence over the context: streams of other threads that bear no handle cannot be reached, so a free
      * has to wait. */
-    if (state == MS_SERVED_YES && !gpu->ctx_record_event)
+    if (state == MS_SERVED_YES && !gpu->ctx_record_event && !gpu->streams_tell)
         ms_pool_unreachable(atomic_load(&c->handle));
     atomic_store(&c->state, state);
     return state == MS_SERVED_YES;

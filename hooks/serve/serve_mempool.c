@@ -23,13 +23,18 @@ static bool is_plain(const CUmemPoolProps *props)
 /* The driver has accepted the properties. */
 void ms_serve_mempool_made(const struct ms_gpu *gpu, const struct ms_args *args)
 {
-    const CUmemPoolProps *props = (const CUmemPoolProps *)(uintptr_t)args->given;
     const CUmemoryPool *pool_p = args->out;
+    CUmemPoolProps props;
 
-    if (pool_p && *pool_p && props && props->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
-        ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props->location.id),
-                        props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED, is_plain(props));
-    if (pool_p && *pool_p && props && props->maxSize)
+    if (!pool_p || !*pool_p || !args->given)
+        return;
+    props = *(const CUmemPoolProps *)(uintptr_t)args->given;
+    if (gpu && gpu->vendor && gpu->vendor->pool_properties)
+        gpu->vendor->pool_properties(gpu, &props);
+    if (props.location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        ms_mempool_made(gpu, (uintptr_t)*pool_p, ms_gpu_device(gpu, props.location.id),
+                        props.allocType == CU_MEM_ALLOCATION_TYPE_PINNED, is_plain(&props));
+    if (props.maxSize)
         ms_mempool_bounded((uintptr_t)*pool_p);
 }
 

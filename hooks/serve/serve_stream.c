@@ -118,7 +118,8 @@ static bool may_free(const struct ms_target *target, const struct ms_call *outer
     bool doubtful = !stream || ms_serve_strictly || ms_serve_any_down() || !has_context(target->gpu, outer);
 
     if (stream && ms_stream_captures(stream)) {
-        if (is_refused(target->gpu, handle, status_p))
+        /* HIP would make a node of the question. */
+        if (!target->gpu->captures_are_frail && is_refused(target->gpu, handle, status_p))
             return false;
         *status_p = CUDA_ERROR_INVALID_VALUE;
         if (ms_stream_captures(stream)) /* asked again: an error, which counts as a capture, may be over */

@@ -33,7 +33,8 @@ bool ms_gpu_captures(const struct ms_gpu *gpu, CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-    return !gpu->stream_is_capturing || gpu->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+    return !gpu->stream_is_capturing ||
+           gpu->stream_is_capturing(ms_gpu_stream(gpu, stream), &status) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -93,6 +93,8 @@ static void cuda_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->primary_state = (__typeof__(gpu->primary_state))find(arg, "cuDevicePrimaryCtxGetState");
     gpu->func_param_info = (__typeof__(gpu->func_param_info))find(arg, "cuFuncGetParamInfo");
     gpu->kernel_param_info = (__typeof__(gpu->kernel_param_info))find(arg, "cuKernelGetParamInfo");
+    gpu->legacy = (CUstream)(uintptr_t)1;
+    gpu->legacy_is_named = true;
     bind_memory(gpu, find, arg);
     bind_streams(gpu, find, arg);
     bind_handles(gpu, find, arg);

@@ -47,6 +47,8 @@ struct ms_gpu_vendor {
      * Statuses are the vendor's. */
     int (*handle_free)(const struct ms_gpu *gpu, uint64_t handle);
     int (*fill)(const struct ms_gpu *gpu, uint64_t address, int byte, uint64_t bytes);
+    /** A pool's properties as the library has read them, where its structure ends before CUDA's does. */
+    void (*pool_properties)(const struct ms_gpu *gpu, CUmemPoolProps *props);
     int unknown_handle; /* what it answers of a handle that is none */
     /** The thread's last error, where a question of ours leaves its own status there; both NULL where none
      * does. */
@@ -111,8 +113,16 @@ struct ms_gpu {
     CUresult (*graph_child)(CUgraphNode, CUgraph *);
     CUresult (*graph_alloc_params)(CUgraphNode, CUDA_MEM_ALLOC_NODE_PARAMS *);
     CUresult (*graph_free_params)(CUgraphNode, CUdeviceptr *);
-    bool keeps_errors; /* success leaves the thread's last error as it is */
-    bool free_is_sync; /* a free of the vendor's waits for what ctx_synchronize waits for */
+    CUstream legacy;      /* by which name the vendor knows the stream that all threads have in common */
+    bool legacy_is_named; /* 1 is a name of it, too */
+    bool keeps_errors;    /* success leaves the thread's last error as it is */
+    bool free_is_sync;    /* a free of the vendor's waits for what ctx_synchronize waits for */
+    /* All work of a device is in streams that are seen made, and in such that an event in the legacy one
+     * follows: events in these stand for one over the context. */
+    bool streams_tell;
+    /* A record and a query of events harm captures that are open anywhere, in every mode. */
+    bool captures_are_frail;
+    bool pools_end_with_context; /* and their memory; else a pool outlives it */
     /* Memory mapped by handle. */
     CUresult (*address_reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
     CUresult (*address_free)(CUdeviceptr, size_t);
@@ -137,6 +147,12 @@ void ms_gpu_bind(struct ms_gpu *gpu, const struct ms_gpu_vendor *vendor, ms_gpu_
 
 /** The number of the vendor's device `index`. */
 int ms_gpu_device(const struct ms_gpu *gpu, int index);
+
+/** How the vendor is told of a stream, which memshim names as CUDA's driver does: 1 is the legacy one. */
+static inline CUstream ms_gpu_stream(const struct ms_gpu *gpu, CUstream stream)
+{
+    return (uintptr_t)stream == 1 ? gpu->legacy : stream;
+}
 
 static inline enum ms_maker ms_gpu_maker(const struct ms_gpu *gpu)
 {

@@ -19,7 +19,7 @@
 #include "vendor/context_scope.h"
 
 #define LIBRARIES 8
-#define PUSHED    8
+#define PUSHED    4
 
 /* gpu->own */
 enum { GET_DEVICE, SET_DEVICE, PLACES, PEEK_ERROR, GET_ERROR, MALLOC, IS_6 };
@@ -36,7 +36,9 @@ static MS_TLS struct {
     int16_t device[PUSHED];
     uint8_t library[PUSHED]; /* by which it is made current again, + 1; 0: it was */
     uint8_t count;
+    uint64_t own_streams; /* the number of the thread's own streams; 0: not given yet */
 } before;
+static _Atomic uint64_t threads; /* to which such a number was given */
 
 /* Two libraries in one process have memory of their own, also on the same device. */
 static struct places *places_of(uintptr_t library)
@@ -88,6 +90,35 @@ static CUresult pop(CUcontext *unused)
                : CUDA_SUCCESS;
 }
 
+/* Before 7.1 there is no function that tells streams apart. A stream that was made has its handle, as its
+ * beginning and its end are seen; a thread's own ones, one for each device, have the thread's number. */
+static CUresult stream_get_id(CUstream stream, unsigned long long *id_p)
+{
+    *id_p = (uintptr_t)stream;
+    if ((uintptr_t)stream != 2)
+        return CUDA_SUCCESS;
+    if (!before.own_streams)
+        before.own_streams = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) + 1;
+    *id_p = (unsigned long long)1 << 63 | before.own_streams;
+    return CUDA_SUCCESS;
+}
+
+/* The runtime's own pools. Attributes have CUDA's numbers. Which device a stream is of its beginning has
+ * told, so there is no stream_get_ctx: hipStreamGetDevice is not in 5. */
+static void bind_pools(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->stream_get_id = stream_get_id;
+    gpu->mem_free_async = (__typeof__(gpu->mem_free_async))find(arg, "hipFreeAsync");
+    gpu->mem_alloc_from_pool_async =
+        (__typeof__(gpu->mem_alloc_from_pool_async))find(arg, "hipMallocFromPoolAsync");
+    gpu->mem_pool_get_attribute =
+        (__typeof__(gpu->mem_pool_get_attribute))find(arg, "hipMemPoolGetAttribute");
+    gpu->mem_pool_trim_to = (__typeof__(gpu->mem_pool_trim_to))find(arg, "hipMemPoolTrimTo");
+    gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");
+    gpu->device_get_default_mem_pool =
+        (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
+}
+
 static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "hipMalloc");
@@ -97,6 +128,7 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->event_create = (__typeof__(gpu->event_create))find(arg, "hipEventCreateWithFlags");
     gpu->event_destroy = (__typeof__(gpu->event_destroy))find(arg, "hipEventDestroy");
     gpu->event_query = (__typeof__(gpu->event_query))find(arg, "hipEventQuery");
+    gpu->event_synchronize = (__typeof__(gpu->event_synchronize))find(arg, "hipEventSynchronize");
     gpu->event_record = (__typeof__(gpu->event_record))find(arg, "hipEventRecord");
     gpu->stream_create = (__typeof__(gpu->stream_create))find(arg, "hipStreamCreateWithFlags");
     gpu->stream_query = (__typeof__(gpu->stream_query))find(arg, "hipStreamQuery");
@@ -106,16 +138,13 @@ static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->exchange_capture_mode =
         (__typeof__(gpu->exchange_capture_mode))find(arg, "hipThreadExchangeStreamCaptureMode");
     gpu->ipc_close = (__typeof__(gpu->ipc_close))find(arg, "hipIpcCloseMemHandle");
-    /* Functions of the runtime's own pools: asked about, never served from. Attributes have CUDA's
-     * numbers. */
-    gpu->mem_pool_get_attribute =
-        (__typeof__(gpu->mem_pool_get_attribute))find(arg, "hipMemPoolGetAttribute");
-    gpu->device_get_mem_pool = (__typeof__(gpu->device_get_mem_pool))find(arg, "hipDeviceGetMemPool");
-    gpu->device_get_default_mem_pool =
-        (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
     /* No ctx_record_event: hipExecutionCtxRecordEvent follows a few streams alone (docs/internals/pool.md,
-     * HIP). */
-    gpu->free_is_sync = true; /* hipFree waits for all streams of the device (clr, ihipFree) */
+     * HIP). A thread's own streams are blocking ones, which an event in the null stream follows (clr,
+     * stream_per_thread::get). */
+    gpu->streams_tell = true;
+    gpu->captures_are_frail = true;     /* rocm-systems#3176 */
+    gpu->pools_end_with_context = true; /* clr, Device::Reset */
+    gpu->free_is_sync = true;           /* hipFree waits for all streams of the device (clr, ihipFree) */
 }
 
 static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
@@ -128,6 +157,9 @@ static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     /* The version, by what came with it: the library must not be asked anything where it is bound. */
     gpu->own[IS_6] = find(arg, "hipGetDevicePropertiesR0600");
     gpu->keeps_errors = find(arg, "hipLaunchKernelExC") != 0; /* 7.0 */
+    /* hipStreamLegacy came with 7; the null stream has been its other name ever since. */
+    gpu->legacy = NULL;
+    gpu->legacy_is_named = gpu->keeps_errors;
     struct places *places = gpu->own[SET_DEVICE] ? places_of(gpu->own[GET_DEVICE]) : NULL;
     if (places) {
         places->get_device = (hipError_t(*)(int *))gpu->own[GET_DEVICE];
@@ -142,6 +174,7 @@ static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->address_range = (__typeof__(gpu->address_range))find(arg, "hipMemGetAddressRange");
     gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "hipPointerGetAttribute");
     bind_memory(gpu, find, arg);
+    bind_pools(gpu, find, arg);
 }
 
 static int current(const struct ms_gpu *gpu, uint64_t *context_p)
@@ -213,10 +246,20 @@ static void error_set(const struct ms_gpu *gpu, int error)
         ((hipError_t(*)(int))gpu->own[SET_DEVICE])(-1);
 }
 
+/* In the place of the most that a pool may hold 5 has bytes that are reserved, and all of them have where
+ * CUDA says what it is for. */
+static void pool_properties(const struct ms_gpu *gpu, CUmemPoolProps *props)
+{
+    props->usage = 0;
+    if (!gpu->own[IS_6])
+        props->maxSize = 0;
+}
+
 /* The granularity of handles is not asked for: the structure to ask with is another in each version. */
 const struct ms_gpu_vendor ms_gpu_hip = {.maker = MS_MAKER_HIP,
                                          .bind = hip_bind,
                                          .current = current,
                                          .describe = ms_gpu_identify,
+                                         .pool_properties = pool_properties,
                                          .error_peek = error_peek,
                                          .error_set = error_set};

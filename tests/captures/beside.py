@@ -20,7 +20,7 @@ PROGRAM = os.path.join(BUILD, "tests", "captures", "beside")
 HIP = os.path.join(BUILD, "tests", "captures", "beside_hip")
 SANITIZED = bool(os.environ["TEST_SANITIZE"])
 RUNS = os.environ.get("TEST_CAPTURES", "10" if SANITIZED else "60")
-WORK = {"MEMSIM_COST": "memset=200000,cuEventCreate=100000,cuCtxRecordEvent=100000,cuMemFree_v2=50000,hipDeviceSynchronize=100000,hipStreamQuery=50000,hipFree=100000"}
+WORK = {"MEMSIM_COST": "memset=200000,cuEventCreate=100000,cuCtxRecordEvent=100000,cuMemFree_v2=50000,hipDeviceSynchronize=100000,hipEventQuery=50000,hipEventRecord=50000,hipMemPoolTrimTo=50000,hipStreamQuery=50000,hipFree=100000"}
 SMALL = {"MEMSIM_MEMORY": "256M", "MEMSHIM_OOM_WAIT_MS": "5"}
 CALLS = ("allocate", "pitched", "three", "contexts", "in_order", "free_in_order", "wait", "trim", "pools", "ask", "export", "followed", "streams", "nccl")
 # Besides the defaults: what has calls of its own.

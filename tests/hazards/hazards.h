@@ -5,7 +5,7 @@
  * purpose. Every block has a tag of its own, which late work writes into it and late copies read out of it: a
  * block that is handed to somebody else while such work is pending shows it, as the wrong tag in a block or
  * in a copy. Nothing here knows of memshim, and every program that it plays is one that the vendor's rules
- * allow.
+ * allow. With TEST_HIP it is built for HIP, which has no contexts to make.
  */
 #ifndef MS_TESTS_HAZARDS_H
 #define MS_TESTS_HAZARDS_H
@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/hip/as_cuda.h"
 #include "vendor/abi/cuda_driver.h"
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime.h"

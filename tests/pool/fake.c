@@ -376,6 +376,8 @@ const struct ms_gpu *fake_start(uint64_t capacity, bool context_events)
 {
     static struct ms_gpu with, without;
     with = (struct ms_gpu){.vendor = &ms_gpu_cuda,
+                           .legacy = (CUstream)1,
+                           .legacy_is_named = true,
                            .ctx_get_current = get_current,
                            .device_get = device_get,
                            .device_total_mem = total,

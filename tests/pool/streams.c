@@ -14,22 +14,20 @@
 static struct event *events;
 struct model model;
 uint64_t model_segments, model_keep;
-static struct stream streams[MODEL_STREAMS]; /* 0 is the legacy one */
 static struct last *units;
+static struct stream streams[MODEL_STREAMS]; /* 0 is the legacy one */
 static struct {
     uint64_t address, bytes;
     uintptr_t pool; /* index */
     bool live;
 } blocks[BLOCKS];
-static uint32_t block_count;
-static uint64_t next_address, next_id, next_context, open_captures;
+static uint64_t block_count, current_pool, next_address, next_id, next_context, open_captures;
 static struct {
     bool live;
     int opportunistic, internal;
     cuuint64_t threshold, reserved, used;
     cuuint64_t unseen[MODEL_STREAMS]; /* freed there, and the host has not waited for the stream since */
 } pools[MODEL_POOLS];                 /* 0 is the default one */
-static unsigned current_pool;
 static __thread CUstreamCaptureMode mode;
 
 static bool fails(void)
@@ -370,6 +368,8 @@ static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
                             .ctx_get_device = get_device,
                             .device_total_mem = total_mem,
                             .exchange_capture_mode = exchange,
+                            .legacy = (CUstream)1,
+                            .legacy_is_named = true,
                             .stream_get_id = get_id,
                             .stream_get_ctx = get_ctx,
                             .stream_is_capturing = is_capturing,

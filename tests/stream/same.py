@@ -43,7 +43,7 @@ def served():
         return {api["name"]: api["served"] for api in json.load(file)["apis"]}
 
 
-plan(20)
+plan(23)
 left, right = compare("the pool API", "pools", least=200)
 with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="utf-8") as table:
     for (what, value), (_, shown) in zip(left, right):
@@ -51,6 +51,13 @@ with open(os.path.join(BUILD, "tests", "stream", "pools.txt"), "w", encoding="ut
 calls = served()
 fact(calls.get("cudaMallocFromPoolAsync", 0) >= 15 and calls.get("cudaMallocAsync", 0) >= 8, "they were served",
      ["%s" % calls])
+left, right = compare("HIP's pool API", "pools_hip", least=190)
+with open(os.path.join(BUILD, "tests", "stream", "pools_hip.txt"), "w", encoding="utf-8") as table:
+    for (what, value), (_, shown) in zip(left, right):
+        table.write("%-32s %22s %22s\n" % (what, value, shown))
+calls = served()
+fact(calls.get("hipMallocFromPoolAsync", 0) >= 15 and calls.get("hipMallocAsync", 0) >= 8, "they were served", ["%s" % calls])
+compare("HIP's pool API, keeping nothing", "pools_hip", MEMSHIM_KEEP="0", permitted=ROUNDED)
 compare("the pool API, keeping nothing", "pools", MEMSHIM_KEEP="0", permitted=ROUNDED)
 compare("pools by where they come from", "origins")
 calls = served()

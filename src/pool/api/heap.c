@@ -276,16 +276,35 @@ void ms_pool_context_ending(uint64_t context)
         ms_clock_sleep(MS_HEAP_REF_SLEEP_NS);
 }
 
-static void bury(struct ms_heap *heap)
+/* All locks of the heap held. */
+static struct ms_segment *heap_clear(struct ms_heap *heap)
 {
-    ms_fence_forget(heap);
-    ms_heap_lock_all(heap);
     ms_figures_retire(heap);
     ms_backing_detach(heap);
     struct ms_segment *segments = ms_segment_detach_all(heap);
     clear(heap);
     /* Last: who finds its block as it was, after it has read the life, has read the one that is over. */
     atomic_fetch_add_explicit(&heap->life, 1, memory_order_release);
+    return segments;
+}
+
+void ms_heap_lose(struct ms_heap *heap)
+{
+    ms_heap_lock_all(heap);
+    struct ms_segment *segments = heap_clear(heap);
+    atomic_store_explicit(&heap->preallocated, true, memory_order_relaxed);
+    atomic_store_explicit(&heap->away_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&heap->away_count, 0, memory_order_relaxed);
+    ms_heap_unlock_all(heap);
+    ms_segment_retire(heap, segments);
+    ms_heap_revoke(heap);
+}
+
+static void bury(struct ms_heap *heap)
+{
+    ms_fence_forget(heap);
+    ms_heap_lock_all(heap);
+    struct ms_segment *segments = heap_clear(heap);
     atomic_store_explicit(&heap->failed_status, 0, memory_order_relaxed);
     ms_heap_unlock_all(heap);
     ms_segment_retire(heap, segments);

@@ -133,6 +133,8 @@ struct ms_heap *ms_heap_for_stream_arena(const struct ms_gpu *gpu, int device, s
  * ms_heap_leave its context is not ended. NULL: there are no more. */
 struct ms_heap *ms_heap_ref(uint32_t *next_p, int device);
 void ms_heap_leave(struct ms_heap *heap);
+/** The memory of a stream arena's heap is gone, without a call of the vendor's: it has none. */
+void ms_heap_lose(struct ms_heap *heap);
 /** The next of the table's that serves or did, or is a stream arena's; from `*next_p` on, which begins with
  * 0. NULL: there are no more. */
 struct ms_heap *ms_heap_next(uint32_t *next_p);

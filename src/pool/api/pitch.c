@@ -8,7 +8,8 @@
 static bool can_give_back(struct ms_heap *heap)
 {
     const struct ms_gpu *gpu = heap->gpu;
-    return (gpu->mem_free_async && gpu->stream_create && gpu->event_record) || ms_fence_quiet(heap);
+    return (heap->source->give_aside && gpu->mem_free_async && gpu->stream_create && gpu->event_record) ||
+           ms_fence_quiet(heap);
 }
 
 static void pitch_give_back(struct ms_heap *heap, uint64_t address)

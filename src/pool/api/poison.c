@@ -62,7 +62,8 @@ void ms_poison_ordered(const struct ms_gpu *gpu, uint64_t stream, uint64_t addre
                        bool freed)
 {
     if (gpu->memset_d8_async)
-        gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes, (CUstream)(uintptr_t)stream);
+        gpu->memset_d8_async(address, freed ? FREE_BYTE : ALLOC_BYTE, bytes,
+                             ms_gpu_stream(gpu, (CUstream)(uintptr_t)stream));
 }
 
 static bool fill_and_wait(struct ms_heap *heap, enum ms_own_stream fills, uint8_t byte, uint64_t address,

@@ -114,10 +114,10 @@ const struct ms_source ms_source_context = {.take = context_take,
                                             .is_quiet = ms_fence_over_at_once,
                                             .is_known = context_is_known};
 
-/* The source where the vendor's free waits for all of the device (HIP). */
+/* The source where the vendor's free waits for all of the device (HIP), and so may one in the order of a
+ * stream, of memory that was not given so (clr, hipFreeAsync). */
 const struct ms_source ms_source_device = {.take = context_take,
                                            .give = ms_wait_free,
-                                           .give_aside = context_give_aside,
                                            .is_quiet = ms_fence_device_idle,
                                            .is_known = context_is_known};
 

@@ -104,6 +104,47 @@ void ms_captures_context_died(uint64_t context)
     }
 }
 
+/* --- captures that any event may harm ------------------------------------------------------------------- */
+
+static _Atomic uint32_t inside; /* threads that are in a call about an event */
+static bool announced;          /* streams' lock held */
+
+/* Whoever comes in looks for captures behind having said so, and whoever begins one looks for them behind
+ * having announced it: one of the two sees the other. */
+bool ms_captures_let(const struct ms_gpu *gpu)
+{
+    if (MS_LIKELY(!gpu->captures_are_frail))
+        return true;
+    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (MS_LIKELY(!ms_captures_may_be_open()))
+        return true;
+    ms_captures_let_end(gpu);
+    return false;
+}
+
+void ms_captures_let_end(const struct ms_gpu *gpu)
+{
+    if (MS_UNLIKELY(gpu->captures_are_frail))
+        atomic_fetch_sub_explicit(&inside, 1, memory_order_release);
+}
+
+bool ms_captures_announce(void)
+{
+    if (!announced)
+        captures_count(1);
+    announced = true;
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&inside, memory_order_acquire) == 0;
+}
+
+void ms_captures_answered(void)
+{
+    if (announced)
+        captures_count(-1);
+    announced = false;
+}
+
 bool ms_captures_in_slowly(uint64_t context)
 {
     const struct origin *origin = next_of(NULL);
@@ -117,5 +158,7 @@ void ms_captures_reset(void)
     atomic_store_explicit(&origins, NULL, memory_order_relaxed);
     atomic_store_explicit(&ms_open_captures, 0, memory_order_relaxed);
     atomic_store_explicit(&unlisted, false, memory_order_relaxed);
+    atomic_store_explicit(&inside, 0, memory_order_relaxed);
+    announced = false;
 }
 MS_AT_FORK(MS_FORK_POOL, ms_captures_reset);

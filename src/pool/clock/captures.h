@@ -23,6 +23,17 @@ void ms_captures_context_died(uint64_t context);
 /** In a fork child: none is open. */
 void ms_captures_reset(void);
 
+/** Around a call of the vendor's that records, asks or waits for an event: false if it is not to be made, for
+ * a capture is open that it would harm (gpu.h, `captures_are_frail`). Such a call is brief, and a capture
+ * begins behind it. */
+bool ms_captures_let(const struct ms_gpu *gpu);
+void ms_captures_let_end(const struct ms_gpu *gpu);
+/** The program is about to begin a capture, which counts as open from now on: true if nobody is inside such a
+ * call. Again and again, until it is, or for so long as the caller wants to wait. Streams' lock held. */
+bool ms_captures_announce(void);
+/** The vendor has answered; what ms_capture_set says holds again. Streams' lock held. */
+void ms_captures_answered(void);
+
 bool ms_captures_in_slowly(uint64_t context);
 /** True if a capture is open in the context; 0: in any. Under the lock of the context's fence that stays so;
  * without it, it is what was so a moment ago. */

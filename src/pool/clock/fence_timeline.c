@@ -11,7 +11,7 @@
  * the arena, and stays with the record. */
 #include "base/arena.h"
 #include "base/clock.h"
-#include "vendor/context_scope.h"
+#include "pool/clock/captures.h"
 #include "pool/clock/fence_timeline.h"
 #include "pool/policy/params.h"
 
@@ -64,7 +64,7 @@ static CUevent fence_timeline_record(struct ms_fence_timeline *time, CUstream st
     if (event)
         *status_p =
             (int)(stream
-                      ? gpu->event_record(event, stream)
+                      ? gpu->event_record(event, ms_gpu_stream(gpu, stream))
                       : gpu->ctx_record_event((CUcontext)(uintptr_t)fence_timeline_context_of(time), event));
     if (!event || *status_p == CUDA_SUCCESS)
         return event;
@@ -145,9 +145,12 @@ int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!fence_timeline_make_room(time))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!ms_captures_let(gpu))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     ms_context_scope_begin(&visit, gpu, fence_timeline_context_of(time));
     CUevent event = fence_timeline_record(time, stream, &status);
     ms_context_scope_end(&visit);
+    ms_captures_let_end(gpu);
     if (event)
         push(time, event, number);
     return status;
@@ -215,6 +218,12 @@ bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point
         return true;
     if (i == time->count)
         return false;
+    if (i && !ms_fence_timeline_number(time, i - 1)) { /* one of several: all of them are asked */
+        ms_fence_timeline_poll(time);
+        return point <= ms_fence_timeline_reached(time);
+    }
+    if (!ms_captures_let(time->gpu))
+        return false;
     ms_context_scope_begin(&visit, time->gpu, 0);
     uint64_t begin = look_ns ? ms_clock_ns() : 0;
     int status = fence_timeline_query(time, mark_at(time, i));
@@ -222,6 +231,7 @@ bool ms_fence_timeline_is_reached(struct ms_fence_timeline *time, uint64_t point
         status = fence_timeline_query(time, mark_at(time, i));
     bool over = fence_timeline_check(time, i + 1, status) && point <= ms_fence_timeline_reached(time);
     ms_context_scope_end(&visit);
+    ms_captures_let_end(time->gpu);
     return over;
 }
 
@@ -231,6 +241,8 @@ int ms_fence_timeline_poll(struct ms_fence_timeline *time)
     int status = CUDA_SUCCESS;
     if (!time->count)
         return status;
+    if (!ms_captures_let(time->gpu))
+        return CUDA_ERROR_NOT_READY;
     ms_context_scope_begin(&visit, time->gpu, 0);
     do {
         const struct ms_fence_event *mark = mark_at(time, 0);
@@ -238,6 +250,7 @@ int ms_fence_timeline_poll(struct ms_fence_timeline *time)
         status = known ? CUDA_SUCCESS : fence_timeline_query(time, mark);
     } while (fence_timeline_check(time, 1, status) && time->count);
     ms_context_scope_end(&visit);
+    ms_captures_let_end(time->gpu);
     return status;
 }
 

@@ -43,6 +43,13 @@ int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto);
 /** fence_streams.c: whether there can be no event over the context; events in all streams instead. */
 bool ms_fence_by_streams(const struct ms_heap *heap);
 int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto);
+/** Events in all streams of the context, the last of which tells of `upto`, put into any timeline; each
+ * counts in `events_p` (or NULL). Under the lock of the context's fence, or the streams'. */
+int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_t upto,
+                       _Atomic uint64_t *events_p);
+/** True if an epoch can close at all: by an event over the context, or because each stream that can have work
+ * takes one. Without a lock. */
+bool ms_fence_can_close(const struct ms_heap *heap);
 /** A stream of the context is about to end. */
 void ms_fence_stream_ends(uint64_t context, CUstream stream);
 /** Fence's lock held, the context current: NULL if the driver makes none. */

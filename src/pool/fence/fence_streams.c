@@ -31,25 +31,55 @@ static bool any_captures(const struct ms_heap *heap)
     return ms_gpu_captures(heap->gpu, DEFAULT_STREAM);
 }
 
+static int mark_one(struct ms_fence_timeline *time, CUstream stream, uint64_t upto,
+                    _Atomic uint64_t *events_p)
+{
+    int status = ms_fence_timeline_mark(time, stream, upto);
+    if (status == CUDA_SUCCESS && events_p)
+        atomic_fetch_add_explicit(events_p, 1, memory_order_relaxed);
+    return status;
+}
+
+int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_t upto,
+                       _Atomic uint64_t *events_p)
+{
+    const struct ms_heap *heap = ms_heap_known(context);
+    const struct ms_stream *stream = NULL;
+    struct ms_context_scope visit;
+    int status = CUDA_SUCCESS;
+    if (!heap || atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    ms_context_scope_begin(&visit, time->gpu, context);
+    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)
+        status = mark_one(time, ms_stream_handle(stream), 0, events_p);
+    if (status == CUDA_SUCCESS && ms_captures_are_unseen() && ms_gpu_captures(time->gpu, DEFAULT_STREAM))
+        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (status == CUDA_SUCCESS)
+        status = mark_one(time, DEFAULT_STREAM, upto, events_p);
+    ms_context_scope_end(&visit);
+    return status;
+}
+
 int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
 {
     struct ms_fence *fence = &heap->fence;
-    const struct ms_stream *stream = NULL;
     bool unseen = ms_captures_are_unseen();
     struct ms_context_scope visit;
-    int status = CUDA_SUCCESS;
     ms_context_scope_begin(&visit, heap->gpu, heap->context);
-    if (atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
-        (unseen && (fence->orphaned > ms_fence_timeline_covered(&fence->time) || any_captures(heap))))
-        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)
-        status = ms_fence_mark(heap, ms_stream_handle(stream), 0);
-    if (status == CUDA_SUCCESS && unseen && ms_gpu_captures(heap->gpu, DEFAULT_STREAM))
-        status = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (status == CUDA_SUCCESS)
-        status = ms_fence_mark(heap, DEFAULT_STREAM, upto);
+    bool captures =
+        unseen && (fence->orphaned > ms_fence_timeline_covered(&fence->time) || any_captures(heap));
     ms_context_scope_end(&visit);
+    if (captures || atomic_load_explicit(&fence->unreachable, memory_order_relaxed))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    int status = ms_fence_mark_each(&fence->time, heap->context, upto, &heap->fences);
+    ms_segment_check_status(heap, status);
     return status;
+}
+
+bool ms_fence_can_close(const struct ms_heap *heap)
+{
+    return heap->gpu->ctx_record_event ||
+           (heap->gpu->streams_tell && !atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
 }
 
 void ms_pool_unreachable(uint64_t context)

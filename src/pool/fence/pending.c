@@ -183,7 +183,7 @@ static bool is_behind_joiner(const struct ms_heap *heap, uint64_t epoch)
 
 static bool may_wait(const struct ms_heap *heap)
 {
-    return ms_policy->free_rule == MS_POOL_FENCE && ms_policy->oom_wait_ms && heap->gpu->ctx_record_event &&
+    return ms_policy->free_rule == MS_POOL_FENCE && ms_policy->oom_wait_ms && ms_fence_can_close(heap) &&
            !is_shared(heap);
 }
 
@@ -246,6 +246,8 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
 static bool is_over(struct ms_heap *heap, const struct ms_pool_wait *wait)
 {
     int status = CUDA_SUCCESS;
+    if (heap->gpu->captures_are_frail && ms_captures_may_be_open()) /* nobody can look meanwhile */
+        return true;
     ms_lock(&heap->fence.lock);
     if (ms_fence_timeline_reached(&heap->fence.time) < wait->own_epoch)
         status = ms_fence_poll_locked(heap);

@@ -81,8 +81,11 @@ static bool wait_for_device(struct ms_heap *heap, int *status_p)
 
 void ms_pool_capture_begins(void)
 {
+    uint64_t begin = ms_clock_ns();
     while (atomic_load_explicit(&entering, memory_order_acquire) &&
            ms_clock_ns() - atomic_load_explicit(&entered_ns, memory_order_relaxed) < MS_ENTER_NS)
+        ms_clock_sleep(MS_ENTER_SLEEP_NS);
+    while (!ms_captures_announce() && ms_clock_ns() - begin < MS_ENTER_NS)
         ms_clock_sleep(MS_ENTER_SLEEP_NS);
 }
 

@@ -172,7 +172,8 @@ bool ms_wait_order(struct ms_stream *stream, struct ms_fence_timeline *time, uin
     if (!event || !gpu->stream_wait_event || !ms_stream_reachable(stream))
         return false;
     ms_context_scope_begin(&visit, gpu, ms_stream_context(stream));
-    bool ordered = gpu->stream_wait_event(ms_stream_handle(stream), event, 0) == CUDA_SUCCESS;
+    bool ordered =
+        gpu->stream_wait_event(ms_gpu_stream(gpu, ms_stream_handle(stream)), event, 0) == CUDA_SUCCESS;
     ms_context_scope_end(&visit);
     return ordered;
 }

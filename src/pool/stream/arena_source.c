@@ -61,9 +61,11 @@ static int stream_arena_alloc(const struct ms_stream_arena *arena, const struct 
         return CUDA_ERROR_INVALID_VALUE;
     ms_context_scope_begin(&visit, pool->gpu,
                            atomic_load_explicit(&stream->time.context, memory_order_relaxed));
-    int status = (int)pool->gpu->mem_alloc_from_pool_async(p, bytes, handle, ms_stream_handle(stream));
+    int status = (int)pool->gpu->mem_alloc_from_pool_async(
+        p, bytes, handle, ms_gpu_stream(pool->gpu, ms_stream_handle(stream)));
     ms_context_scope_end(&visit);
-    return status;
+    /* HIP before 6 says nothing else where there was no memory. */
+    return status == CUDA_SUCCESS && !*p ? (int)CUDA_ERROR_OUT_OF_MEMORY : status;
 }
 
 /* Memory that was given back to make room for more leaves the device: else the driver's pool would hold both.
@@ -88,7 +90,7 @@ static void stream_arena_let_go(struct ms_mempool *pool)
 static int free_on(const struct ms_gpu *gpu, struct ms_stream *stream, int device, uint64_t address,
                    uint64_t bytes)
 {
-    int status = (int)gpu->mem_free_async(address, ms_stream_handle(stream));
+    int status = (int)gpu->mem_free_async(address, ms_gpu_stream(gpu, ms_stream_handle(stream)));
     if (status == CUDA_SUCCESS)
         ms_driver_frees_note(stream, device, bytes);
     return status;
@@ -139,6 +141,17 @@ static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *give
     return CUDA_SUCCESS;
 }
 
+/* Memory that no stream has goes back in the order of one that there always is, since the vendor's plain free
+ * would wait for the device. Lock held, and no capture open. */
+static int free_by_legacy(const struct ms_gpu *gpu, const struct ms_stream_arena *arena, uint64_t address)
+{
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, gpu, atomic_load_explicit(&arena->context, memory_order_relaxed));
+    int status = (int)gpu->mem_free_async(address, gpu->legacy);
+    ms_context_scope_end(&visit);
+    return status;
+}
+
 /* In the order of its own stream, which nobody waits for; or at once, where whoever gives back has seen that
  * nothing is under way. What can go neither way now is "not ready". */
 static int pool_give(struct ms_heap *heap, const struct ms_segment *segment)
@@ -155,8 +168,10 @@ static int pool_give(struct ms_heap *heap, const struct ms_segment *segment)
                            stream ? atomic_load_explicit(&stream->time.context, memory_order_relaxed) : 0);
     if (reachable)
         status = free_on(gpu, stream, arena->pool->device, segment->base, bytes);
+    else if (idle && gpu->free_is_sync && !ms_captures_may_be_open())
+        status = free_by_legacy(gpu, arena, segment->base);
     ms_unlock(&ms_streams_lock);
-    if (!reachable && idle)
+    if (!reachable && idle && !gpu->free_is_sync)
         status = (int)gpu->mem_free(segment->base);
     ms_context_scope_end(&visit);
     if (status == CUDA_SUCCESS) {

@@ -71,13 +71,17 @@ static void unlink_batch(struct ms_cross_batch *batch)
 
 /* --- marks --------------------------------------------------------------------------------------------- */
 
-/* An event over the context marks a stream that cannot be reached itself; it would destroy an open
- * capture. */
+/* An event over the context, or one in each of its streams, marks a stream that cannot be reached itself; it
+ * would destroy an open capture. */
 static bool mark_over_context(struct ms_stream *stream)
 {
-    return !ms_captures_may_be_open() &&
-           ms_fence_timeline_mark(&stream->time, NULL, ms_fence_timeline_latest(&stream->time)) ==
-               CUDA_SUCCESS;
+    struct ms_fence_timeline *time = &stream->time;
+    uint64_t point = ms_fence_timeline_latest(time);
+    if (ms_captures_may_be_open())
+        return false;
+    int status = time->gpu->streams_tell ? ms_fence_mark_each(time, ms_stream_context(stream), point, NULL)
+                                         : ms_fence_timeline_mark(time, NULL, point);
+    return status == CUDA_SUCCESS;
 }
 
 bool ms_cross_free_context_is_idle(const struct ms_stream_arena *arena)
@@ -217,6 +221,47 @@ bool ms_stream_free_end_unknown(const struct ms_gpu *gpu, const struct ms_pool_b
     return batch != NULL;
 }
 
+static struct ms_slot *remove_item(struct ms_cross_batch *batch, uint32_t i)
+{
+    struct ms_slot *slot = batch->items[i];
+    batch->items[i] = batch->items[--batch->count];
+    batch->bytes -= slot->extent->slot_bytes;
+    if (!batch->count)
+        unlink_batch(batch);
+    return slot;
+}
+
+void ms_cross_free_behind_all(const struct ms_pool_block *block)
+{
+    struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
+    struct ms_heap *heap = block->own_heap;
+    uint64_t context = atomic_load_explicit(&heap->arena->context, memory_order_relaxed);
+    depart(block, slot);
+    ms_lock(&ms_streams_lock);
+    struct ms_stream *nobody = ms_stream_unnamed(heap->gpu, context);
+    struct ms_cross_batch *batch = nobody ? batch_for(nobody) : NULL;
+    if (batch) {
+        put_item(batch, slot);
+        mark_over_context(nobody);
+    }
+    ms_unlock(&ms_streams_lock);
+    ms_stream_arena_count_free(heap->arena, block->requested);
+}
+
+void ms_cross_free_forget(const struct ms_heap *heap)
+{
+    for (struct ms_stream *stream = first, *later; stream; stream = later) {
+        later = stream->next_waiting;
+        for (struct ms_cross_batch *batch = stream->batches, *next; batch; batch = next) {
+            next = batch->next;
+            for (uint32_t i = batch->count; i-- > 0;) {
+                if (batch->items[i]->extent->segment->heap == heap)
+                    remove_item(batch, i);
+            }
+        }
+    }
+}
+
 bool ms_cross_free_arena_ends(struct ms_stream *stream, struct ms_stream_arena *arena)
 {
     struct ms_cross_batch *batch = batch_for(stream);
@@ -270,16 +315,6 @@ bool ms_cross_free_collect(void)
 }
 
 /* --- before it is over ---------------------------------------------------------------------------------- */
-
-static struct ms_slot *remove_item(struct ms_cross_batch *batch, uint32_t i)
-{
-    struct ms_slot *slot = batch->items[i];
-    batch->items[i] = batch->items[--batch->count];
-    batch->bytes -= slot->extent->slot_bytes;
-    if (!batch->count)
-        unlink_batch(batch);
-    return slot;
-}
 
 static bool cross_free_fits(const struct ms_slot *slot, const struct ms_stream_arena *arena,
                             const struct ms_request *request, uint64_t most)

@@ -186,6 +186,33 @@ void ms_mempool_current_changed(void)
     ms_unlock(&ms_streams_lock);
 }
 
+static void mempool_lose(struct ms_mempool *pool, struct ms_stream_arena *arena)
+{
+    atomic_store_explicit(&pool->handle, 0, memory_order_release);
+    atomic_store_explicit(&arena->waits, NULL, memory_order_release);
+    ms_cross_free_forget(arena->heap);
+    ms_heap_lose(arena->heap);
+    atomic_store_explicit(&pool->held, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->used, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->freed, 0, memory_order_relaxed);
+    arena->over = true;
+}
+
+void ms_mempools_context_died(uint64_t context)
+{
+    struct ms_mempool *pool;
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        struct ms_stream_arena *arena = ms_mempool_arenas(pool);
+        for (; arena && pool->gpu->pools_end_with_context; arena = arena->next_of_pool) {
+            if (atomic_load_explicit(&arena->context, memory_order_relaxed) == context)
+                mempool_lose(pool, arena);
+        }
+    }
+    atomic_fetch_add_explicit(&ms_stream_changes, 1, memory_order_release);
+    for (int device = 0; device < MS_DEVICES_MAX; device++)
+        atomic_store_explicit(&current[device], NULL, memory_order_release);
+}
+
 /* Whoever asks about it by now has its answer before the driver hears of its end. */
 static void wait_for_answers(void)
 {

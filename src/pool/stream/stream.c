@@ -62,6 +62,8 @@ bool ms_stream_captures(const struct ms_stream *stream)
 bool ms_stream_reachable(const struct ms_stream *stream)
 {
     uint64_t handle = atomic_load_explicit(&stream->handle, memory_order_relaxed);
+    if (stream->time.gpu->captures_are_frail && ms_captures_may_be_open())
+        return false;
     if (!handle || (handle == MS_STREAM_PER_THREAD && stream->thread != ms_thread_id()))
         return false;
     return !ms_stream_captures(stream);
@@ -140,8 +142,21 @@ static struct ms_stream *record_in(struct ms_stream *_Atomic *bucket)
     return stream;
 }
 
-/* Asks the driver for the stream's id and context; false if it knows no such stream, or it captures and may
- * not be asked. */
+/* Somebody has a stream that nobody saw being made, and there may be more: no fence covers them. */
+static void note_unseen(const struct ms_gpu *gpu)
+{
+    static _Atomic bool noted;
+    uint64_t current = 0;
+    ms_gpu_current(gpu, &current);
+    if (current)
+        ms_pool_unreachable(current);
+    if (!atomic_exchange_explicit(&noted, true, memory_order_relaxed))
+        ms_pool_note("a stream is used that was made by a function memshim does not know: each free on its "
+                     "device waits, as the vendor's does");
+}
+
+/* Asks the driver for the stream's id and context, which is `context` where it does not say; false if it
+ * knows no such stream, or it captures and may not be asked. */
 static bool stream_query_driver(const struct ms_gpu *gpu, uint64_t context, uint64_t handle,
                                 unsigned long long *id_p, uint64_t *context_p)
 {
@@ -152,7 +167,11 @@ static bool stream_query_driver(const struct ms_gpu *gpu, uint64_t context, uint
         return false;
     if (handle <= MS_STREAM_PER_THREAD)
         return true;
-    if (!gpu->stream_get_ctx || gpu->stream_get_ctx(stream, &its) != CUDA_SUCCESS || !its)
+    if (!gpu->stream_get_ctx && !context && gpu->streams_tell)
+        note_unseen(gpu);
+    if (!gpu->stream_get_ctx)
+        return context != 0;
+    if (gpu->stream_get_ctx(stream, &its) != CUDA_SUCCESS || !its)
         return false;
     *context_p = (uintptr_t)its;
     return true;
@@ -284,7 +303,7 @@ static struct ms_stream *stream_look_up(const struct ms_gpu *gpu, uint64_t conte
     if (handle != MS_STREAM_PER_THREAD)
         stream = stream_find(stream_bucket_of(handle, context, 0), handle, context, 0);
     if (!stream || !atomic_load_explicit(&stream->id, memory_order_acquire))
-        stream = meet(gpu, context, handle);
+        stream = meet(gpu, stream ? ms_stream_context(stream) : context, handle);
     *last = (struct latest){handle, context, now, stream};
     return stream;
 }
@@ -295,6 +314,8 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
     uint64_t context = 0; /* a handle of the driver's is the same in all */
     if (!handle)
         handle = MS_STREAM_LEGACY;
+    else if (MS_UNLIKELY(handle == MS_STREAM_LEGACY && !gpu->legacy_is_named))
+        return NULL;
     if (handle <= MS_STREAM_PER_THREAD && (ms_gpu_current(gpu, &context) < 0 || !context))
         return NULL;
     if (MS_LIKELY(last->handle == handle && last->context == context && last->stream &&
@@ -306,6 +327,12 @@ struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle)
 struct ms_stream *ms_stream_seen(uint64_t handle)
 {
     return handle > MS_STREAM_PER_THREAD ? stream_find(stream_bucket_of(handle, 0, 0), handle, 0, 0) : NULL;
+}
+
+uint64_t ms_stream_context_seen(uint64_t handle)
+{
+    const struct ms_stream *stream = ms_stream_seen(handle);
+    return stream ? ms_stream_context(stream) : 0;
 }
 
 bool ms_stream_ending(uint64_t context, uint64_t handle)
@@ -340,6 +367,8 @@ void ms_stream_context_died(uint64_t context)
              stream->returning))
             die(stream);
     }
+    if (context)
+        ms_mempools_context_died(context);
     ms_unlock(&ms_streams_lock);
 }
 

@@ -21,6 +21,9 @@ struct ms_stream;
  * vendor. */
 struct ms_stream *ms_stream_of(const struct ms_gpu *gpu, uint64_t handle);
 uint64_t ms_stream_context(const struct ms_stream *stream);
+/** The context of a stream that was seen made and has not ended; 0 if there is none of that handle. For the
+ * thread that keeps it from ending. */
+uint64_t ms_stream_context_seen(uint64_t handle);
 int ms_stream_device(const struct ms_stream *stream);
 /** True if the stream's calls belong into a graph just now, or are forbidden: then the driver has to be
  * asked. */

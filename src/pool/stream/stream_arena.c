@@ -236,6 +236,7 @@ static struct ms_stream_arena *stream_arena_bind(struct ms_stream *stream, struc
         arena->over = false;
         arena->next_of_stream = atomic_load_explicit(&stream->arenas, memory_order_relaxed);
         arena->latest = atomic_load_explicit(&stream->id, memory_order_relaxed);
+        arena->context = ms_stream_context(stream);
         atomic_store_explicit(&arena->stream, stream, memory_order_release);
         ms_wait_bound(arena);
         atomic_store_explicit(&stream->arenas, arena, memory_order_release);
@@ -293,13 +294,20 @@ static MS_NOINLINE enum ms_pool_verdict without(const struct ms_stream_arena *ar
                : MS_POOL_PASSED;
 }
 
+/* A free that is for no stream is for the device of the stream arena's stream, and to be for that of the
+ * memory: where vendors' frees wait they are the same. */
+static bool is_of_one_device(const struct ms_stream *stream, const struct ms_mempool *pool)
+{
+    return !stream->time.gpu->free_is_sync || stream->device == pool->device;
+}
+
 enum ms_pool_verdict ms_stream_alloc(struct ms_stream *stream, uint64_t handle, uint64_t bytes,
                                      enum ms_pool_how how, struct ms_pool_block *block_p)
 {
     struct ms_mempool *pool = pool_of(stream, handle);
     struct ms_stream_arena *arena = pool && pool->served ? stream_arena_find(stream, pool) : NULL;
     int status = 0;
-    if (MS_UNLIKELY(!arena && !how && pool && pool->served))
+    if (MS_UNLIKELY(!arena && !how && pool && pool->served && is_of_one_device(stream, pool)))
         arena = stream_arena_bind(stream, pool);
     if (MS_UNLIKELY(!arena || !bytes ||
                     ms_heap_serve(arena->heap, bytes, how, block_p, &status) != MS_POOL_SERVED))

@@ -63,7 +63,7 @@ struct ms_stream_arena {
     struct ms_heap *heap;
     struct ms_mempool *_Atomic pool;
     struct ms_stream *_Atomic stream;
-    _Atomic uint64_t latest;            /* the identity of the stream that had it last */
+    _Atomic uint64_t latest, context;   /* the identity of the stream that had it last, and its context */
     _Atomic uint64_t crossed, borrowed; /* frees on other streams; blocks of other stream arenas */
     _Atomic uint64_t waited;            /* blocks that its stream waits for on the device */
     /* arena_source.c: what other streams were given anew while as much lay idle here, and the most of it that
@@ -155,6 +155,9 @@ void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);
+/** The context is gone, and with it, where the vendor has it so, the pools of its device: what was taken of
+ * them is nobody's any more. The streams' lock held. */
+void ms_mempools_context_died(uint64_t context);
 
 /* stream_arena.c */
 /** The stream arena of the pool that a request names, if there is one, and it is served. May call the
@@ -168,6 +171,11 @@ void ms_stream_arena_count_free(struct ms_stream_arena *arena, uint64_t requeste
 /* cross_free.c: lock held, but where it says otherwise. */
 /** Frees a dying block when the stream gets there. Without the lock. */
 void ms_cross_free_later(struct ms_stream *stream, const struct ms_pool_block *block);
+/** Frees a dying block when the device has done all that it has to do now, in whatever stream: where the
+ * vendor's free waits for that. Without the lock. */
+void ms_cross_free_behind_all(const struct ms_pool_block *block);
+/** No block of the heap waits any more: its memory is gone. */
+void ms_cross_free_forget(const struct ms_heap *heap);
 /** The stream arena waits for the end of what its stream has to do, which ends. False without memory for
  * that: it waits for ever. Then the end, behind all its stream arenas. */
 bool ms_cross_free_arena_ends(struct ms_stream *stream, struct ms_stream_arena *arena);

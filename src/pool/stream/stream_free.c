@@ -28,7 +28,7 @@ static bool is_capturing(const struct ms_gpu *gpu, CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return gpu->stream_is_capturing && (uintptr_t)stream > MS_STREAM_LEGACY &&
-           gpu->stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+           gpu->stream_is_capturing(ms_gpu_stream(gpu, stream), &status) == CUDA_SUCCESS &&
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -1,0 +1,69 @@
+/* as_cuda.h - for programs that are written with the CUDA runtime's names and built for HIP as well: with
+ * TEST_HIP defined these names are HIP's functions. Structures and numbers are the same to the last byte in
+ * both.
+ *
+ * Included before the vendors' headers. */
+#ifndef TESTS_HIP_AS_CUDA_H
+#define TESTS_HIP_AS_CUDA_H
+
+#ifdef TEST_HIP
+#pragma redefine_extname cudaMalloc hipMalloc
+#pragma redefine_extname cudaMallocAsync hipMallocAsync
+#pragma redefine_extname cudaMallocFromPoolAsync hipMallocFromPoolAsync
+#pragma redefine_extname cudaFree hipFree
+#pragma redefine_extname cudaFreeAsync hipFreeAsync
+#pragma redefine_extname cudaMemcpy hipMemcpy
+#pragma redefine_extname cudaMemsetAsync hipMemsetAsync
+#pragma redefine_extname cudaMemcpyAsync hipMemcpyAsync
+#pragma redefine_extname cudaMemset hipMemset
+#pragma redefine_extname cudaDeviceGetDefaultMemPool hipDeviceGetDefaultMemPool
+#pragma redefine_extname cudaDeviceGetMemPool hipDeviceGetMemPool
+#pragma redefine_extname cudaDeviceSetMemPool hipDeviceSetMemPool
+#pragma redefine_extname cudaMemPoolCreate hipMemPoolCreate
+#pragma redefine_extname cudaMemPoolDestroy hipMemPoolDestroy
+#pragma redefine_extname cudaMemPoolTrimTo hipMemPoolTrimTo
+#pragma redefine_extname cudaMemPoolGetAttribute hipMemPoolGetAttribute
+#pragma redefine_extname cudaMemPoolSetAttribute hipMemPoolSetAttribute
+#pragma redefine_extname cudaMemPoolGetAccess hipMemPoolGetAccess
+#pragma redefine_extname cudaMemPoolSetAccess hipMemPoolSetAccess
+#pragma redefine_extname cudaMemPoolExportPointer hipMemPoolExportPointer
+#pragma redefine_extname cudaMemPoolImportPointer hipMemPoolImportPointer
+#pragma redefine_extname cudaMemPoolExportToShareableHandle hipMemPoolExportToShareableHandle
+#pragma redefine_extname cudaMemPoolImportFromShareableHandle hipMemPoolImportFromShareableHandle
+#pragma redefine_extname cudaIpcGetMemHandle hipIpcGetMemHandle
+#pragma redefine_extname cudaDeviceSynchronize hipDeviceSynchronize
+#pragma redefine_extname cudaDeviceReset hipDeviceReset
+#pragma redefine_extname cudaSetDevice hipSetDevice
+#pragma redefine_extname cudaStreamCreateWithFlags hipStreamCreateWithFlags
+#pragma redefine_extname cudaStreamDestroy hipStreamDestroy
+#pragma redefine_extname cudaStreamSynchronize hipStreamSynchronize
+#pragma redefine_extname cuCtxSynchronize hipCtxSynchronize
+#pragma redefine_extname cuMemAllocAsync hipMallocAsync
+#pragma redefine_extname cuMemAlloc_v2 hipMalloc
+#pragma redefine_extname cuMemFree_v2 hipFree
+#pragma redefine_extname cuMemcpyDtoH_v2 hipMemcpyDtoH
+#pragma redefine_extname cuMemsetD32Async hipMemsetD32Async
+#pragma redefine_extname cuStreamCreate hipStreamCreateWithFlags
+#pragma redefine_extname cuStreamSynchronize hipStreamSynchronize
+#pragma redefine_extname cudaEventCreateWithFlags hipEventCreateWithFlags
+#pragma redefine_extname cudaEventDestroy hipEventDestroy
+#pragma redefine_extname cudaEventRecord hipEventRecord
+#pragma redefine_extname cudaEventSynchronize hipEventSynchronize
+#pragma redefine_extname cudaFreeHost hipHostFree
+#pragma redefine_extname cudaGraphDestroy hipGraphDestroy
+#pragma redefine_extname cudaGraphExecDestroy hipGraphExecDestroy
+#pragma redefine_extname cudaGraphInstantiateWithFlags hipGraphInstantiateWithFlags
+#pragma redefine_extname cudaGraphLaunch hipGraphLaunch
+#pragma redefine_extname cudaHostAlloc hipHostAlloc
+#pragma redefine_extname cudaLaunchHostFunc hipLaunchHostFunc
+#pragma redefine_extname cudaStreamBeginCapture hipStreamBeginCapture
+#pragma redefine_extname cudaStreamEndCapture hipStreamEndCapture
+#pragma redefine_extname cudaStreamQuery hipStreamQuery
+#pragma redefine_extname cudaStreamWaitEvent hipStreamWaitEvent
+#pragma redefine_extname cudaThreadExchangeStreamCaptureMode hipThreadExchangeStreamCaptureMode
+#pragma redefine_extname cuMemAllocFromPoolAsync hipMallocFromPoolAsync
+#pragma redefine_extname cuMemFreeAsync hipFreeAsync
+#pragma redefine_extname cuMemGetAddressRange_v2 hipMemGetAddressRange
+#endif
+
+#endif
