@@ -457,7 +457,8 @@ int ms_pool_free_end(struct ms_pool_block *block)
     struct ms_heap *heap = block->own_heap;
     int status = CUDA_SUCCESS;
     uint64_t unweighed;
-    if (MS_UNLIKELY(heap->arena && heap->gpu->free_is_sync && ms_policy->free_rule != MS_POOL_IMMEDIATE)) {
+    if (MS_UNLIKELY(heap->arena && !block->in_order && heap->gpu->free_is_sync &&
+                    ms_policy->free_rule != MS_POOL_IMMEDIATE)) {
         ms_cross_free_behind_all(block);
         return status;
     }

@@ -231,18 +231,31 @@ static struct ms_slot *remove_item(struct ms_cross_batch *batch, uint32_t i)
     return slot;
 }
 
+/* The record behind which such frees of a stream arena's wait: none of its batches is over yet, or it may be
+ * somebody else's. NULL without memory. */
+static struct ms_stream *anyone_for(struct ms_stream_arena *arena)
+{
+    struct ms_stream *anyone = arena->anyone;
+    uint64_t context = atomic_load_explicit(&arena->context, memory_order_relaxed);
+    if (!anyone || !anyone->batches || ms_stream_handle(anyone) || ms_stream_context(anyone) != context)
+        arena->anyone = anyone = ms_stream_unnamed(arena->heap->gpu, context);
+    return anyone;
+}
+
 void ms_cross_free_behind_all(const struct ms_pool_block *block)
 {
     struct ms_slot *slot = (struct ms_slot *)(uintptr_t)block->own_item;
     struct ms_heap *heap = block->own_heap;
-    uint64_t context = atomic_load_explicit(&heap->arena->context, memory_order_relaxed);
     depart(block, slot);
     ms_lock(&ms_streams_lock);
-    struct ms_stream *nobody = ms_stream_unnamed(heap->gpu, context);
-    struct ms_cross_batch *batch = nobody ? batch_for(nobody) : NULL;
+    struct ms_stream *anyone = anyone_for(heap->arena);
+    struct ms_cross_batch *batch = anyone ? open_batch(anyone) : NULL;
+    if (!batch && anyone)
+        batch = batch_for(anyone);
     if (batch) {
         put_item(batch, slot);
-        mark_over_context(nobody);
+        if (batch->count == MS_CROSS_BATCH_ITEMS || batch->bytes >= MS_CROSS_BATCH_BYTES)
+            mark_over_context(anyone);
     }
     ms_unlock(&ms_streams_lock);
     ms_stream_arena_count_free(heap->arena, block->requested);

@@ -335,6 +335,7 @@ void ms_stream_free_end(struct ms_pool_block *block, struct ms_stream *stream)
     if (MS_LIKELY(own) || ms_policy->free_rule == MS_POOL_IMMEDIATE) {
         if (MS_UNLIKELY(own && atomic_load_explicit(&arena->waits, memory_order_relaxed)))
             ms_wait_note_free(arena, block);
+        block->in_order = true;
         ms_pool_free_end(block);
         return;
     }

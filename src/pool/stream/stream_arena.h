@@ -71,6 +71,7 @@ struct ms_stream_arena {
     _Atomic uint64_t grown_beside, hoarded;
     _Atomic uint64_t before[MS_STREAM_FIGURES]; /* counts, as they were when it became this pool's */
     struct ms_waits *_Atomic waits;             /* NULL: its frees are not marked */
+    struct ms_stream *anyone;                   /* see ms_cross_free_behind_all */
     bool over;                                  /* nothing is under way in its memory */
     _Atomic bool idle;                          /* nothing is under way in what is given back now */
     _Atomic uint32_t leaving; /* threads that are giving back what lay in it, in the order of its stream */
