@@ -1,8 +1,10 @@
 /* hip MILLISECONDS CASE - memory of the HIP runtime's, allocated and freed for so long; for scripts/bench.
  *
- * CASE is `pair`, 4 KiB allocated and freed, or `workspace`, what rocBLAS's handle does that is made, grows
- * once and is destroyed. Prints nanoseconds of time and of processor time per pair, the vendor's allocations
- * and frees in 1000 pairs, and how many there were. The simulator counts calls if MEMSIM_COUNT is 1. */
+ * CASE is `pair`, 4 KiB allocated and freed; `workspace`, what rocBLAS's handle does that is made, grows once
+ * and is destroyed; `busy`, as `pair` while another stream has work; or `ordered`, a pair in the order of a
+ * stream. Prints nanoseconds of time and of processor time per pair, the vendor's allocations, frees and
+ * waits for the device in 1000 pairs, and how many there were. The simulator counts calls if MEMSIM_COUNT
+ * is 1. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,45 +33,88 @@ static double now_ns(clockid_t clock)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* One round; returns how many blocks there were. */
-static int turn(int workspace)
+static void *kept;
+static hipStream_t stream;
+
+/* One round; each returns how many blocks there were. */
+static int workspace(void)
 {
     static const size_t sizes[] = {32 * MIB, 80 * MIB};
     void *p;
 
-    for (int i = 0; i < 2 && workspace; i++) {
+    for (int i = 0; i < 2; i++) {
         must(hipMalloc(&p, sizes[i]));
         must(hipFree(p));
     }
-    if (workspace)
-        return 2;
+    return 2;
+}
+
+static int pair(void)
+{
+    void *p;
+
     must(hipMalloc(&p, 4096));
     must(hipFree(p));
     return 1;
 }
 
+static int busy(void)
+{
+    must(hipMemsetAsync(kept, 0, 4096, stream));
+    return pair();
+}
+
+static int ordered(void)
+{
+    void *p;
+
+    must(hipMallocAsync(&p, 4096, stream));
+    must(hipFreeAsync(p, stream));
+    return 1;
+}
+
+static const struct {
+    const char *name;
+    int (*turn)(void);
+} cases[] = {{"pair", pair}, {"workspace", workspace}, {"busy", busy}, {"ordered", ordered}};
+
+static long long (*counted)(const char *);
+
+static long long vendor_calls(void)
+{
+    static const char *const names[] = {"hipMalloc",      "hipFree",
+                                        "hipMallocAsync", "hipMallocFromPoolAsync",
+                                        "hipFreeAsync",   "hipDeviceSynchronize"};
+    long long calls = 0;
+
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        calls += counted(names[i]);
+    return calls;
+}
+
 int main(int argc, char **argv)
 {
-    long long (*counted)(const char *) =
-        (long long (*)(const char *))dlsym(dlopen("libamdhip64.so.6", RTLD_NOW), "memsim_count");
     double end, cpu, begin, milliseconds = argc > 1 ? atof(argv[1]) : 60;
-    int workspace = argc > 2 && !strcmp(argv[2], "workspace");
+    int (*turn)(void) = pair;
     long long pairs = 0, calls;
-    void *kept;
 
+    counted = (long long (*)(const char *))dlsym(dlopen("libamdhip64.so.6", RTLD_NOW), "memsim_count");
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases && argc > 2; i++)
+        turn = strcmp(argv[2], cases[i].name) ? turn : cases[i].turn;
     must(hipMalloc(&kept, 4096)); /* as something does in any program */
+    must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
     for (int i = 0; i < WARM_UP; i++)
-        turn(workspace);
-    calls = counted("hipMalloc") + counted("hipFree");
+        turn();
+    calls = vendor_calls();
     begin = now_ns(CLOCK_MONOTONIC);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     do {
         for (int i = 0; i < 16; i++)
-            pairs += turn(workspace);
+            pairs += turn();
         end = now_ns(CLOCK_MONOTONIC);
     } while (end - begin < milliseconds * 1e6);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    calls = counted("hipMalloc") + counted("hipFree") - calls;
+    calls = vendor_calls() - calls;
     printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)pairs, cpu / (double)pairs,
            1000.0 * (double)calls / (double)pairs, pairs);
     must(hipFree(kept));

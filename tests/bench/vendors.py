@@ -14,7 +14,8 @@ PROGRAMS = [
     ("ncclMemAlloc", "tests/bench/nccl", ["buffer"], {"MEMSIM_COUNT": "1"}),
     ("TVM", "tests/bench/nccl", ["tvm"], {"MEMSIM_COUNT": "1"}),
     ("cuDecomp", "tests/bench/nccl", ["autotune"], {"MEMSIM_COUNT": "1"}),
-    ("hipMalloc", "tests/bench/hip", ["pair", "workspace"], {"MEMSIM_COUNT": "1"}),
+    ("hipMalloc", "tests/bench/hip", ["pair", "workspace", "busy"], {"MEMSIM_COUNT": "1"}),
+    ("hipMallocAsync", "tests/bench/hip", ["ordered"], {"MEMSIM_COUNT": "1"}),
 ]
 
 

@@ -37,9 +37,11 @@ def main():
          "what NCCL, TVM and an autotuner do is two calls and more")
     fact(all(calls.get((system, "memshim"), 1000) < 100 for system in ("ncclMemAlloc", "TVM", "cuDecomp")), "and next to none, served")
     blocks = {(row["case"], row["allocator"]): row["vendor_calls_per_1000"] for row in rows if row["interface"] == "hipMalloc"}
-    fact(all(blocks.get((case, way)) == 2000 for case in ("pair", "workspace") for way in ("native", "memshim-track")),
+    fact(all(blocks.get((case, way)) == 2000 for case in ("pair", "workspace", "busy") for way in ("native", "memshim-track")),
          "a block of HIP's")
     fact(blocks.get(("pair", "memshim")) == 0, "served, a small one is none")
+    fact(blocks.get(("busy", "memshim"), 1000) < 50, "and a free beside work of another stream waits for no device")
+    fact(calls.get(("hipMallocAsync", "native")) == 2000 and calls.get(("hipMallocAsync", "memshim")) == 0, "a pair in the order of a stream is none")
     command[1] = "uses"
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "BUILD_DIR": os.environ["top_builddir"]})
     rows = json.loads(done.stdout)["rows"] if done.returncode == 0 else []
