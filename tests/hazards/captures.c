@@ -31,6 +31,31 @@ void unsafe_end(void)
         pthread_rwlock_unlock(&unsafe);
 }
 
+/* A free of HIP's waits for the device, which breaks captures as any such wait does. */
+#ifdef TEST_HIP
+void free_begin(void)
+{
+    if (settings.streams)
+        pthread_rwlock_wrlock(&captures);
+}
+
+void free_end(void)
+{
+    if (settings.streams)
+        pthread_rwlock_unlock(&captures);
+}
+#else
+void free_begin(void)
+{
+    unsafe_begin();
+}
+
+void free_end(void)
+{
+    unsafe_end();
+}
+#endif
+
 /* Mostly one that does nothing else; else one that has memory of its own. */
 static cudaStream_t stream_to_capture(struct worker *worker, int device, int which)
 {

@@ -48,9 +48,9 @@ static void free_inside(const struct block *block, CUstream stream)
         worked(RELAXED(cuMemFreeAsync(block->address, stream)), "cuMemFreeAsync");
         return;
     }
-    unsafe_begin();
+    free_begin();
     worked(cuMemFree_v2(block->address), "cuMemFree");
-    unsafe_end();
+    free_end();
 }
 
 /* Allocations, delayed writes, frees and checks in the current context; what is live at the end stays. */

@@ -87,9 +87,9 @@ static void free_now(struct worker *worker, struct block *block)
         use_device(worker, block->device);
     }
     worker->operations++;
-    unsafe_begin();
+    free_begin();
     worked(cudaFree((void *)(uintptr_t)block->address), "cudaFree");
-    unsafe_end();
+    free_end();
     block->address = 0;
 }
 

@@ -140,6 +140,9 @@ bool wait_for_device(void);
 /** Around calls that a global capture forbids to all threads. */
 void unsafe_begin(void);
 void unsafe_end(void);
+/** Around a free that has no order. */
+void free_begin(void);
+void free_end(void);
 
 /** What goes on in stream order beside captures: a global one forbids it to threads whose own mode is not
  * relaxed (docs/user/hardware.md). */

@@ -87,7 +87,7 @@ def nothing_is_left():
 
 
 MAPPED = {"MEMSHIM_BACKING": "vmm"}
-plan(39)
+plan(43)
 clean("natively", FEW, 2, "ends")
 clean("recorded only", FEW, 2, "ends", shim={"MEMSHIM_MODE": "track"})
 clean("one device", COUNT, 1, shim={})
@@ -118,11 +118,15 @@ clean("streams, pools and graphs, where memory is scarce, mapped by handle", SOM
 clean("streams, pools and graphs, mapped by handle", SOME // 4, 1, "streams", shim=MAPPED)
 clean("streams of one pool", SOME // 2, 1, "streams pure", shim={})
 nothing_is_left()
-# Under HIP a free of the vendor's own destroys captures beside it: those of the program are in stream order then.
+# Under HIP a free that has no order waits, so captures and such frees take turns.
 clean("HIP, natively", FEW, 1, program=HIP)
 clean("HIP, one device", SOME, 1, shim={}, program=HIP)
 nothing_is_left()
 clean("HIP, two devices and resets", SOME // 2, 2, "cross ends", shim={}, sim={"MEMSIM_SEED": SEED}, program=HIP)
+clean("HIP, streams, pools and graphs, natively", FEW, 2, "streams scarce" if RACES else "streams", program=HIP)
+clean("HIP, streams, pools and graphs", SOME, 1, "streams", shim={}, program=HIP)
+nothing_is_left()
+clean("HIP, streams, pools and graphs, of two devices and resets", SOME // 4, 2, "streams cross ends", shim={"MEMSHIM_KEEP": "0"}, sim={"MEMSIM_SEED": SEED}, program=HIP)
 clean("HIP, streams of one pool", SOME // 2, 1, "streams pure", shim={}, program=HIP)
 clean("HIP, streams of one pool, keeping nothing, two devices", SOME // 4, 2, "streams pure cross", shim={"MEMSHIM_KEEP": "0"}, program=HIP)
 for name, shim, words, program in (("HIP without the fence", {}, "stop", HIP), ("HIP's streams of one pool without waiting for other streams", {}, "streams pure stop", HIP),

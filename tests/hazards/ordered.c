@@ -102,9 +102,9 @@ void free_ordered(struct worker *worker, struct block *block)
         cudaStream_t stream = stream_of(worker, block->device, block->stream);
 
         worked(RELAXED(cudaStreamSynchronize(stream)), "cudaStreamSynchronize");
-        unsafe_begin();
+        free_begin();
         worked(cudaFree(p), "cudaFree of stream-ordered memory");
-        unsafe_end();
+        free_end();
         return;
     }
     if (how == 1 && settings.devices > 1 && block->ordered) {
