@@ -133,6 +133,7 @@ bool ms_balance_query(const struct ms_gpu *gpu, int device, uint64_t context, st
         ms_neighbours_tell_free(device, left);
         balance_p->in_use_bytes = total - left;
         balance_p->total_bytes = total;
+        balance_p->neighbours_bytes = ms_neighbours_have(device);
     }
     return still;
 }

@@ -339,6 +339,13 @@ uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device)
     return ms_share_of(device) ? ms_admission_others_use(ms_share_of(device)) : 0;
 }
 
+uint64_t ms_neighbours_have(int device)
+{
+    const struct ms_admission *admission = ms_share_of(device);
+
+    return admission ? ms_admission_others_have(admission) : 0;
+}
+
 static void neighbours_reset(void)
 {
     for (int device = 0; device < MS_DEVICES_MAX; device++) {

@@ -26,6 +26,9 @@ void ms_neighbours_tell_free(int device, uint64_t free_bytes);
  * process's. It takes its place first, where it would. */
 uint64_t ms_neighbours_use(const struct ms_gpu *gpu, int device);
 
+/** As ms_neighbours_use, without taking a place or asking the kernel; 0 without a place. */
+uint64_t ms_neighbours_have(int device);
+
 /** The vendor, or the share, has refused `bytes`: others are asked for what is free in them. True if any
  * heard, and the vendor may have more now. Waits for them, MEMSHIM_OOM_WAIT_MS at most and no more than a
  * second. */

@@ -233,16 +233,21 @@ uint64_t ms_admission_room(const struct ms_admission *self)
     return within < left ? sum_of(within, beyond < left - within ? beyond : left - within) : left;
 }
 
-uint64_t ms_admission_others_use(struct ms_admission *self)
+uint64_t ms_admission_others_have(const struct ms_admission *self)
 {
     uint64_t sum = 0;
-    ms_admission_sweep(self);
     for (unsigned i = 0; i < ms_share_rows(self->page); i++) {
         const struct ms_share_row *row = &self->page->rows[i];
         if (i != self->row && atomic_load(&row->is_taken))
             sum = sum_of(sum, used_in(row));
     }
     return sum;
+}
+
+uint64_t ms_admission_others_use(struct ms_admission *self)
+{
+    ms_admission_sweep(self);
+    return ms_admission_others_have(self);
 }
 
 /* --- who comes and goes --- */

@@ -45,8 +45,10 @@ void ms_admission_asks(struct ms_admission *self, uint64_t bytes);
 void ms_admission_answered(struct ms_admission *self, uint64_t bytes);
 uint64_t ms_admission_others_ask(const struct ms_admission *self, bool *before_us_p);
 
-/** The bytes that others' rows have. */
+/** The bytes that others' rows have; looks first who of them has ended. */
 uint64_t ms_admission_others_use(struct ms_admission *self);
+/** As ms_admission_others_use without that look: no call of the kernel's. */
+uint64_t ms_admission_others_have(const struct ms_admission *self);
 
 /** Clears the rows of processes that have ended. True if there was any. */
 bool ms_admission_sweep(struct ms_admission *self);

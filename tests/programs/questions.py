@@ -51,6 +51,8 @@ def shape(command, text):
     if "in use on the device" in text:  # the equation: what the pool had just then
         terms = text.index("in use on the device")
         text = text[:terms] + re.sub(r" *[\d.]+ [KMG]?i?B", " N", re.sub(r" +[\d.]+ [KMG]?i?B +(inactive|pending).*\n?", "", text[terms:]))
+    # When the driver was asked: at another moment each time.
+    text = re.sub(r"^( +Most  \S+ \d+:) .*", lambda line: line[1] + re.sub(r"at most |[\d.]+ [KMG]?i?B", "", line[0][len(line[1]):]), text, flags=re.M)
     # Whether it grew is told by stretches of time, of which a quick machine has few, and a busy one many: then there is a finding more, which summary names next.
     text = re.sub(r"^ +Found .*\n( +to do: .*\n)?|^ +Next  memshim (leaks|findings) .*\n?|^ +\d+ findings?, errors first.*\n"
                   r"|^ +warning, growth .* freed only in the end\n( +\S.*\n)*\n", "", text, flags=re.M)

@@ -173,6 +173,10 @@ def seen():
     sums = [sum(value for labels, value in told.items() if labels.startswith(name)) for name in ("memory_bytes", "part_bytes", "process_bytes", "guarantee_bytes", "beyond_bytes")]
     fact(sums[0] == sums[1] == 4 << 30 and sums[2] == device["yours_bytes"] and sums[3] == 1 << 30 and sums[4] == beyond[one.process.pid], "and metrics", [sums, told])
     scene.end()
+    peak, = [row for row in one.told("balances") if row["moment"] == "peak"]
+    shown = subprocess.run([MEMSHIM, "summary", one.report], env=native_environment(), text=True, capture_output=True, check=True).stdout
+    fact(0 < peak["neighbours_bytes"] <= peak["untracked"] and re.search(r"^Most  cuda 0: 4.00 GiB = .* yours \(.*\) \+ [1-9]\S+ \S+ neighbours \+ [1-9]", shown, re.M),
+         "a report says what neighbours had when most was in use, and summary begins with it", [peak, shown])
 
 
 def shares_hold():
@@ -304,7 +308,7 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(79)
+plan(80)
 is_asked()
 answers_by_many()
 first_by_many()

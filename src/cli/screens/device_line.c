@@ -70,7 +70,8 @@ void ms_device_line_put(FILE *out, const json_t *device)
     if (json_object_get(device, "allocated_bytes")) {
         put_bytes(out, device, "allocated_bytes", " (", " allocated + ");
         put_bytes(out, device, "cached_bytes", "", " cached + ");
-        put_bytes(out, device, "contexts_bytes", "", " contexts)");
+        put_bytes(out, device, "contexts_bytes", ms_report_bool(device, "contexts_at_most") ? "at most " : "",
+                  " contexts)");
     }
     put_bytes(out, device, "neighbours_bytes", " + ", " neighbours");
     put_neighbours(out, device);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "cli/screens/calls.h"
 #include "cli/cli.h"
+#include "cli/screens/device_line.h"
 #include "cli/screens/leaks.h"
 #include "cli/load.h"
 #include "cli/screens/next.h"
@@ -281,52 +282,62 @@ static void print_others(FILE *out, json_t *const *rows, size_t count)
         fputc('\n', out);
 }
 
-static const struct {
-    const char *key, *words;
-} besides[] = {{"contexts", "for contexts and modules"},
-               {"driver_cached", "free in the driver's own pools"},
-               {"driver_rounding", "added by the driver in granules"},
-               {"untracked", "untracked (other processes, the driver)"}};
-
-/* Others' contexts that began meanwhile may be in what contexts took. */
-static bool is_at_most(const json_t *row, const char *key)
+static json_int_t sum_of_terms(const json_t *row, const char *const keys[])
 {
-    return !strcmp(key, "contexts") && ms_report_int(row, "contexts_inferred") > 0;
+    json_int_t sum = 0;
+
+    for (size_t i = 0; keys[i]; i++)
+        sum = ms_report_sum(sum, ms_report_int(row, keys[i]));
+    return sum;
 }
 
-static void print_besides(FILE *out, const json_t *row)
+/* A row of balances[] as a line has it (device_line.h); NULL without memory. */
+static json_t *line_of(const json_t *row, json_int_t total)
 {
-    const char *comma = "";
+    static const char *const live[] = {"requested", "rounding", "pinned", "followed", NULL};
+    static const char *const cached[] = {"limbo", "cached", "stranded", NULL};
+    json_int_t in_use = ms_report_int(row, "in_use_bytes"), contexts = ms_report_int(row, "contexts"),
+               allocated = sum_of_terms(row, live), kept = sum_of_terms(row, cached),
+               neighbours = ms_report_int(row, "neighbours_bytes"), rest = ms_report_int(row, "untracked");
 
-    for (size_t k = 0; k < MS_ARRAY_LEN(besides); k++) {
-        json_int_t bytes = ms_report_int(row, besides[k].key);
-        if (bytes <= 0)
-            continue;
-        fprintf(out, "%s %s%s %s", comma, is_at_most(row, besides[k].key) ? "at most " : "",
-                ms_text_size(bytes).text, besides[k].words);
-        comma = ",";
-    }
-    fputc('\n', out);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "total_bytes", total, "free_bytes",
+                     total - in_use, "yours_bytes", ms_report_sum(ms_report_sum(allocated, kept), contexts),
+                     "allocated_bytes", allocated, "cached_bytes", kept, "contexts_bytes", contexts,
+                     "neighbours_bytes", neighbours, "unaccounted_bytes", rest - neighbours,
+                     "contexts_at_most", ms_report_int(row, "contexts_inferred") > 0);
 }
 
-/* "Also  320.0 MiB in use on cuda 0 in no allocation: 300.0 MiB ..., 20.0 MiB ...": when most was in use. */
-static void print_beside(FILE *out, const struct ms_report *report, const json_t *device)
+static const json_t *fullest_of(const struct ms_report *report)
 {
-    size_t number = ms_report_device_first(report, device), i;
-    json_t *row;
+    const json_t *device, *fullest = NULL;
+    size_t i;
+
+    json_array_foreach (ms_report_array(report->root, "devices"), i, device)
+        if (!fullest || summary_screen_by_peak(&device, &fullest) < 0)
+            fullest = device;
+    return fullest;
+}
+
+/* "Most  cuda 0: 8.00 GiB = 7.50 GiB free + 500.0 MiB yours (...) + ...", when most was in use. */
+static void print_whole(FILE *out, const struct ms_report *report)
+{
+    const json_t *device = fullest_of(report), *row;
+    json_int_t total = ms_report_int(device, "total_bytes");
+    size_t i;
 
     json_array_foreach (ms_report_array(report->root, "balances"), i, row) {
-        json_int_t sum = 0;
+        json_t *line;
 
-        for (size_t k = 0; k < MS_ARRAY_LEN(besides); k++)
-            sum = ms_report_sum(sum, ms_report_int(row, besides[k].key));
-        if (strcmp(ms_report_text(row, "moment"), "peak") != 0 ||
-            ms_report_device_of(report, row) != number || sum <= 0)
+        if (strcmp(ms_report_text(row, "moment"), "peak") != 0 || !device ||
+            ms_report_device_of(report, row) != ms_report_device_first(report, device) ||
+            ms_report_int(row, "in_use_bytes") > total || (line = line_of(row, total)) == NULL)
             continue;
-        fprintf(out, "Also  %s in use on ", ms_text_size(sum).text);
+        fputs("Most  ", out);
         put_device(out, device);
-        fputs(" in no allocation:", out);
-        print_besides(out, row);
+        fputs(": ", out);
+        ms_device_line_put(out, line);
+        fputc('\n', out);
+        json_decref(line);
     }
 }
 
@@ -347,7 +358,6 @@ static void print_peak(FILE *out, const struct ms_report *report)
     qsort(rows, count, sizeof(*rows), summary_screen_by_peak);
     print_fullest(out, report, rows[0]);
     print_others(out, rows, count);
-    print_beside(out, report, rows[0]);
     free(rows);
 }
 
@@ -469,6 +479,7 @@ void ms_summary_screen(FILE *out, const char *path, const struct ms_report *repo
 
     ms_summary_print_run(out, path, report);
     ms_summary_print_failed(out, report, "");
+    print_whole(out, report);
     print_tensors(out, report);
     print_peak(out, report);
     print_leaks(out, report);

@@ -259,7 +259,7 @@ void ms_balance_clean(void)
         struct ms_balance_row *row = &MS_ROWS(BALANCES, struct ms_balance_row)[i];
         const struct ms_balance *balance = &row->balance;
         if (balance->in_use_bytes > INT64_MAX || balance->asked_ns > INT64_MAX / 4 ||
-            balance->managed_bytes > INT64_MAX || !adds_up(balance))
+            balance->managed_bytes > INT64_MAX || balance->neighbours_bytes > INT64_MAX || !adds_up(balance))
             atomic_store(&row->sequence, 0);
     }
 }

@@ -21,8 +21,9 @@ struct ms_balance {
     uint64_t contexts_bytes;            /* what the driver took for contexts and modules, as it was seen to */
     uint64_t untracked_bytes;           /* in use, and none of these */
     uint64_t
-        managed_bytes;    /* no term: live managed memory, any part of which may be among what is untracked */
-    uint32_t is_inferred; /* one of the terms is */
+        managed_bytes; /* no term: live managed memory, any part of which may be among what is untracked */
+    uint64_t neighbours_bytes; /* no term: of what is untracked, what processes have that share the device */
+    uint32_t is_inferred;      /* one of the terms is */
 };
 
 /** Why there is no answer to a question. */

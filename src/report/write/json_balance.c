@@ -36,6 +36,12 @@ static json_t *json_balance_row_json(const struct ms_snapshot *snapshot, int dev
         (json_int_t)balance->contexts_bytes, "untracked", (json_int_t)balance->untracked_bytes,
         "managed_bytes", (json_int_t)balance->managed_bytes, "confidence",
         balance->is_inferred ? "inferred" : "exact");
+    /* the page and the driver were asked one after the other */
+    if (balance->neighbours_bytes)
+        json_object_set_new(rest, "neighbours_bytes",
+                            json_integer((json_int_t)(balance->neighbours_bytes < balance->untracked_bytes
+                                                          ? balance->neighbours_bytes
+                                                          : balance->untracked_bytes)));
     ms_json_figures(rest, &ms_figure_parts, MS_FIGURE_POOL, &parts);
     ms_json_set_device(json, device);
     json_object_update(json, rest);
