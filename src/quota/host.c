@@ -127,20 +127,24 @@ static uint64_t left_along(const char *root)
 static uint64_t left_in_groups(const char *root)
 {
     uint64_t least = UINT64_MAX;
+    char chunk[CHUNK_BYTES];
     size_t length = 0;
-    char c;
+    ssize_t got;
     snprintf(path, sizeof path, "%.64s/proc/self/cgroup", root);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return least;
-    while (read(fd, &c, 1) == 1) {
-        if (c != '\n' && length < sizeof line - 1) {
-            line[length++] = c;
-        } else if (c == '\n') {
+    while ((got = read(fd, chunk, sizeof chunk)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            if (chunk[i] != '\n') {
+                line[length] = chunk[i];
+                length += length < sizeof line - 1;
+                continue;
+            }
             line[length] = '\0';
+            length = 0;
             uint64_t left = left_along(root);
             least = left < least ? left : least;
-            length = 0;
         }
     }
     close(fd);

@@ -1,6 +1,7 @@
 /*
  * sizes.c - programs that size themselves by what a device has, or take it in their own way: for sizes.py,
- * which sets MEMSHIM_LIMIT on a larger device. Each prints "what value" lines of its own.
+ * which sets MEMSHIM_LIMIT on a larger device. Each prints "what value" lines of its own. With a second word
+ * it makes its context first, and waits for a line.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -233,7 +234,13 @@ int main(int argc, char **argv)
                     {"cards", cards}};
 
     for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-        if (argc == 2 && !strcmp(argv[1], programs[i].name)) {
+        if (argc >= 2 && !strcmp(argv[1], programs[i].name)) {
+            if (argc == 3) {
+                cudaFree(NULL);
+                say("context", 0);
+                fflush(stdout);
+                getchar();
+            }
             programs[i].play();
             return 0;
         }

@@ -7,7 +7,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
-from hooklib import BUILD, fact, native_environment, plan, shim_environment  # noqa: E402
+from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
 PROGRAM = os.path.join(BUILD, "tests", "limit", "sizes")
 OUT = 2
@@ -58,7 +58,23 @@ def under(program, **more):
     return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
 
 
-plan(5 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
+def two(program):
+    """At the same time, each with a half of the device. Their contexts are made one after the other: what is made at one moment cannot be told apart."""
+    where = os.path.join(TMP, "two-" + program)
+    os.makedirs(os.path.join(where, "device"))
+    env = shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", MEMSHIM_SHARE="1G/1G", MEMSHIM_DIR=where, MEMSIM_MEMORY="2G",
+                           MEMSIM_LEDGER=os.path.join(where, "device"))
+    pair = []
+    for _ in range(2):
+        pair.append(subprocess.Popen([PROGRAM, program, "together"], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        pair[-1].stdout.readline()
+    for one in pair:
+        one.stdin.write("\n")
+        one.stdin.flush()
+    return [{name: int(value) for name, value in (line.split() for line in one.communicate(timeout=120)[0].splitlines())} for one in pair]
+
+
+plan(6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
 for name, (natively, limited) in FACTS.items():
     said = run(name, native_environment())
     fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
@@ -68,6 +84,8 @@ for name, (natively, limited) in FACTS.items():
     for words, share in (("at most", "512M/1G"), ("of a device of that length, beside what is kept for others", "1G")):
         said = under(name, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
         fact(holds(said, limited), "%s: so is a share, %s" % (name, words), ["%s" % said])
+    both = two(name)
+    fact(all(holds(said, limited) for said in both), "%s: two of them beside one another, each with its share" % name, ["%s" % said for said in both])
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
     fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])
