@@ -235,6 +235,8 @@ static void watch_note(struct ms_watch *watch, int status)
     case MS_CLASS_STREAM_CREATE:
         if (status == 0 && watch->context && handle_out(args))
             ms_stream_born(watch->gpu, watch->context, handle_out(args));
+        if (status == 0 && args->given) /* of an execution context, which may be another device's */
+            ms_pool_streams_lost();
         break;
     case MS_CLASS_GRAPH:
         if (status == 0 && watch->context && handle_out(args))

@@ -12,6 +12,12 @@ HIP_AS(hipStreamCreateWithPriority, (hipStream_t * stream, unsigned flags, int p
        cuStreamCreateWithPriority((CUstream *)stream, flags, priority))
 HIP_AS(hipExtStreamCreateWithCUMask, (hipStream_t * stream, uint32_t words, const uint32_t *mask),
        words &&mask ? cuStreamCreate((CUstream *)stream, CU_STREAM_DEFAULT) : CUDA_ERROR_INVALID_VALUE)
+#if SIM_HIP >= 7
+/* Of any execution context: there are none to be made here. */
+HIP_AS(hipExecutionCtxStreamCreate,
+       (hipStream_t * stream, hipExecutionCtx_t context, unsigned flags, int priority),
+       context ? cuStreamCreateWithPriority((CUstream *)stream, flags, priority) : CUDA_ERROR_INVALID_VALUE)
+#endif
 HIP_AS(hipStreamDestroy, (hipStream_t stream),
        stream ? cuStreamDestroy_v2(hip_stream(stream)) : CUDA_ERROR_INVALID_HANDLE)
 HIP_AS(hipStreamSynchronize, (hipStream_t stream), cuStreamSynchronize(hip_stream(stream)))

@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 . "$top_srcdir/tests/hip/real.sh"
 
-plan 69
+plan 71
 programs=$top_builddir/tests/hip
 parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
 
@@ -22,6 +22,10 @@ report "a function that is reached by hipGetProcAddress is recorded as well" \
 report "what was freed is live no more" 'live == 0 and not r["leaks"] and r["coverage"]["unseen_frees"] == 0'
 report "the device is HIP's" '[(d["api"], d["index"], d["name"]) for d in r["devices"]] == [("hip", 0, "Simulated HIP device")]'
 
+shimmed MEMSIM_COST=memset=100000000 "$programs/execution" >"$TEST_TMP/execution" 2>&1
+printf 'a stream: 0, going on\na stream of a context: 0, done\n' >"$TEST_TMP/wanted"
+same "beside a stream of an execution context a free waits, and not before there is one" "$TEST_TMP/wanted" "$TEST_TMP/execution"
+report "... and the report says why" 'sum("execution context" in line for line in r["diagnostics"]) == 1'
 export MEMSIM_DEVICES=2
 both "two versions in one process, opened for themselves alone" "$programs/hooks" two_versions
 report "each calls its own library, and one block is left" 'live == 12288 and apis["hipMalloc"]["calls"] == 3 and apis["hipFree"]["calls"] == 1 and r["coverage"]["routes"]["dlsym"] >= 4'

@@ -17,7 +17,8 @@ tests_hip_first_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/versions.sh
 EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py tests/hip/later.h
 
-check_PROGRAMS += tests/hip/hooks tests/hip/probe
+check_PROGRAMS += tests/hip/hooks tests/hip/probe tests/hip/execution
+tests_hip_execution_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 tests_hip_hooks_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/hooks.sh
 

@@ -196,6 +196,9 @@ void ms_pool_graphs_lost(int count);
 /** Streams of the context can have work and take no event of ours: where there is no fence over it, none
  * closes. */
 void ms_pool_unreachable(uint64_t context);
+/** As ms_pool_unreachable, of every context that there is or comes: a stream was made for a device that
+ * nobody tells. */
+void ms_pool_streams_lost(void);
 
 /** A context on `device` was given access to the memory of `context`, or gave it up. */
 void ms_pool_peer(uint64_t context, int device, bool allowed);

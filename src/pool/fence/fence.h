@@ -50,6 +50,13 @@ int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_
 /** True if an epoch can close at all: by an event over the context, or because each stream that can have work
  * takes one. Without a lock. */
 bool ms_fence_can_close(const struct ms_heap *heap);
+extern MS_HIDDEN _Atomic bool ms_fence_streams_lost; /* ms_pool_streams_lost was called */
+/** True if streams can have work in the context's memory and take no event of ours. */
+static inline bool ms_fence_is_unreachable(const struct ms_fence *fence)
+{
+    return atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
+           atomic_load_explicit(&ms_fence_streams_lost, memory_order_relaxed);
+}
 /** A stream of the context is about to end. */
 void ms_fence_stream_ends(uint64_t context, CUstream stream);
 /** Fence's lock held, the context current: NULL if the driver makes none. */

@@ -47,7 +47,7 @@ int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_
     const struct ms_stream *stream = NULL;
     struct ms_context_scope visit;
     int status = CUDA_SUCCESS;
-    if (!heap || atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed))
+    if (!heap || ms_fence_is_unreachable(&heap->fence))
         return CUDA_ERROR_NOT_SUPPORTED;
     ms_context_scope_begin(&visit, time->gpu, context);
     while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)
@@ -69,7 +69,7 @@ int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
     bool captures =
         unseen && (fence->orphaned > ms_fence_timeline_covered(&fence->time) || any_captures(heap));
     ms_context_scope_end(&visit);
-    if (captures || atomic_load_explicit(&fence->unreachable, memory_order_relaxed))
+    if (captures || ms_fence_is_unreachable(fence))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     int status = ms_fence_mark_each(&fence->time, heap->context, upto, &heap->fences);
     ms_segment_check_status(heap, status);
@@ -78,8 +78,17 @@ int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto)
 
 bool ms_fence_can_close(const struct ms_heap *heap)
 {
-    return heap->gpu->ctx_record_event ||
-           (heap->gpu->streams_tell && !atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed));
+    return heap->gpu->ctx_record_event || (heap->gpu->streams_tell && !ms_fence_is_unreachable(&heap->fence));
+}
+
+_Atomic bool ms_fence_streams_lost;
+
+void ms_pool_streams_lost(void)
+{
+    if (!atomic_exchange_explicit(&ms_fence_streams_lost, true, memory_order_relaxed))
+        ms_pool_note(
+            "a stream of an execution context of HIP's is used, whose device nobody tells: each free "
+            "waits, as the vendor's does");
 }
 
 void ms_pool_unreachable(uint64_t context)
@@ -113,7 +122,6 @@ void ms_fence_stream_ends(uint64_t context, CUstream stream)
         return;
     if (!ms_fence_by_streams(heap)) /* what it leaves behind an event over the context covers */
         heap->fence.orphaned = atomic_load_explicit(&heap->fence.time.now, memory_order_relaxed);
-    else if (!atomic_load_explicit(&heap->fence.unreachable, memory_order_relaxed) &&
-             ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)
+    else if (!ms_fence_is_unreachable(&heap->fence) && ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)
         ms_pool_unreachable(context);
 }

@@ -41,6 +41,7 @@ typedef int hipDevice_t;
 typedef void *hipDeviceptr_t;
 typedef struct ihipCtx_t *hipCtx_t;
 typedef struct ihipStream_t *hipStream_t;
+typedef struct hipExecutionCtx_st *hipExecutionCtx_t; /* since 7.3 */
 typedef struct ihipEvent_t *hipEvent_t;
 typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphExec *hipGraphExec_t;

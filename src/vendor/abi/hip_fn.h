@@ -162,6 +162,8 @@ hipError_t hipStreamCreate(hipStream_t *stream);
 hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags);
 hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int priority);
 hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, uint32_t words, const uint32_t *mask);
+hipError_t hipExecutionCtxStreamCreate(hipStream_t *stream, hipExecutionCtx_t context, unsigned flags,
+                                       int priority);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamSynchronize(hipStream_t stream);
 hipError_t hipStreamSynchronize_spt(hipStream_t stream);
