@@ -2,11 +2,12 @@
 # A container made of namespaces alone: a root of its own with this machine's programs in it, no network tools, no image. What is under
 # /opt, /app and elsewhere comes by --volume, as in Docker's or Podman's run and in a Kubernetes pod.
 #
-# Usage: room.sh [--shm SIZE] [--read-only] [--user UID] [--no-proc] [--file OUTSIDE:INSIDE]... [--volume OUTSIDE:INSIDE[:ro]]...
+# Usage: room.sh [--shm SIZE] [--read-only] [--user UID [--group GID]] [--no-proc] [--file OUTSIDE:INSIDE]... [--volume OUTSIDE:INSIDE[:ro]]...
 #                [--directory DIRECTORY] [--check] -- COMMAND...
 #
 # --shm      how large /dev/shm is (64m, as Docker has it)
 # --read-only the root cannot be written to, /tmp is part of it
+# --group    a group that the user is in, beside one of its own
 # --file     a file that is copied into the root (/etc/ld.so.preload, say)
 # --check    only says by its status whether such a room can be made here; what is missing is on standard error
 #
@@ -25,11 +26,12 @@ if [ "${ROOM_STAGE-}" != inside ]; then
     exit "$status"
 fi
 
-shm=64m user='' read_only='' proc=yes directory=/ volumes='' files='' check=''
+shm=64m user='' group='' read_only='' proc=yes directory=/ volumes='' files='' check=''
 while [ "$1" != -- ]; do
     case $1 in
     --shm) shm=$2 && shift ;;
     --user) user=$2 && shift ;;
+    --group) group=$2 && shift ;;
     --directory) directory=$2 && shift ;;
     --volume) volumes="$volumes $2" && shift ;;
     --file) files="$files $2" && shift ;;
@@ -82,4 +84,4 @@ done
 [ -z "$check" ] || set -- true
 unset ROOM_STAGE
 # shellcheck disable=SC2086
-exec chroot ${user:+--userspec=$user:$user --groups=$user} "$ROOM" /bin/sh -c 'unset ROOM; cd "$0" && exec "$@"' "$directory" "$@"
+exec chroot ${user:+--userspec=$user:$user --groups=$user${group:+,$group}} "$ROOM" /bin/sh -c 'unset ROOM; cd "$0" && exec "$@"' "$directory" "$@"

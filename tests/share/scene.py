@@ -45,9 +45,9 @@ class Scene:
 
 class Guest:
     """One process, told line by line."""
-    def __init__(self, environment, report):
+    def __init__(self, environment, report=None, command=(PROGRAM,), where=None):
         self.report, self.ended = report, False
-        self.process = subprocess.Popen([PROGRAM], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(command, env=environment, cwd=where, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
