@@ -431,8 +431,7 @@ static bool must_wait(const struct ms_heap *heap, bool in_order)
         return false;
     if (MS_UNLIKELY(ms_policy->free_rule != MS_POOL_FENCE))
         return ms_policy->free_rule == MS_POOL_STRICT;
-    return MS_UNLIKELY(!heap->gpu->ctx_record_event &&
-                       ms_fence_is_unreachable(&heap->fence));
+    return MS_UNLIKELY(!heap->gpu->ctx_record_event && ms_fence_is_unreachable(&heap->fence));
 }
 
 /* MEMSHIM_POISON=free: filled before anybody can look. A block that is freed in stream order, or while
