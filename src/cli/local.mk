@@ -35,7 +35,7 @@ CLI_SOURCES = src/cli/cli.h src/cli/cmds.def src/cli/nearest.h src/cli/nearest.c
 	src/cli/run/see_through.h src/cli/run/see_through.c \
 	src/cli/run/run_reports.h src/cli/run/run_reports.c src/cli/doctor/elf_program.h \
 	src/cli/doctor/elf_program.c src/cli/doctor/closure.h src/cli/doctor/closure.c \
-	src/cli/doctor/doctor.h src/cli/doctor/doctor_machine.c src/cli/doctor/doctor_program.c \
+	src/cli/doctor/doctor.h src/cli/doctor/doctor_devices.c src/cli/doctor/doctor_machine.c src/cli/doctor/doctor_program.c \
 	src/cli/doctor/doctor_run.c src/cli/doctor/doctor_text.c src/cli/verbs/cmd_doctor.c \
 	src/cli/verbs/cmd_run.c src/cli/verbs/cmd_symbolize.c src/cli/verbs/cmd_validate.c \
 	src/cli/verbs/cmd_env.c src/cli/verbs/cmd_version.c src/cli/verbs/cmd_help.c \

@@ -30,6 +30,53 @@ load helpers
 assert {row["api"] for row in m["libraries"]} == {"hip", "acl", "nccl"}, m' out.json
 }
 
+# holders NVML...: what the doctor says of a device whose processes the management library tells so.
+holders() {
+    mkdir -p nvml
+    ln -sf "$top_builddir/tests/cli/fake_nvml.so" nvml/libnvidia-ml.so.1
+    FAKE_NVML="$*" LD_LIBRARY_PATH=nvml "$TEST_BIN" doctor >out.txt
+}
+
+@test "memory of a device that no living process of the user has is told, with who has it" {
+    holders ""
+    grep -q "^  memory       79.51 GiB free of 80.00 GiB on device 0, Card$" out.txt
+    ! grep -q " by " out.txt
+    mkfifo in
+    python3 -c 'import subprocess, sys, time
+child = subprocess.Popen(["true"])
+while open(f"/proc/{child.pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
+    time.sleep(0.01)
+print(child.pid, flush=True)
+sys.stdin.read()' <in >zombie &
+    waits=$!
+    exec 8>in
+    until [ -s zombie ]; do sleep 0.1; done
+    FAKE_NVML_LOST=300 holders "$$:2048 $(cat zombie):1024 g4194305:512 0:256"
+    exec 8>&-
+    wait "$waits"
+    cat out.txt
+    grep -q "^               1.00 GiB by process $(cat zombie), a zombie of $(id -un)'s: " out.txt
+    grep -q "^               512.0 MiB by process 4194305, which is not here: " out.txt
+    grep -q "^               256.0 MiB by process 0, which is not here: " out.txt
+    grep -q "^               300.0 MiB by no process that the driver names: " out.txt
+    ! grep -q "process $$," out.txt
+    [ "$(grep -c " by " out.txt)" -eq 4 ]
+    FAKE_NVML_LOST=300 holders "$$:- 4194305:-"
+    grep -q "^               some memory by process 4194305, which" out.txt
+    ! grep -q "by no process" out.txt
+}
+
+@test "memory of a device that other users have is told by user" {
+    [ "$(id -u)" -eq 0 ] || skip "only root has processes of two users"
+    holder=$(setpriv --reuid 65534 --clear-groups sh -c 'sleep 60 >/dev/null 2>&1 & echo $!')
+    other=$(setpriv --reuid 65534 --clear-groups sh -c 'sleep 60 >/dev/null 2>&1 & echo $!')
+    holders "$$:64 $holder:1024 $other:512"
+    kill "$holder" "$other"
+    cat out.txt
+    grep -q "^               1.50 GiB by user nobody, 2 processes$" out.txt
+    [ "$(grep -c " by " out.txt)" -eq 1 ]
+}
+
 @test "a static program, one for another machine, and a set-user-ID one are named as out of reach" {
     echo 'int main(void) { return 0; }' >main.c
     if ${TEST_CC:-cc} -static -o static main.c 2>/dev/null; then

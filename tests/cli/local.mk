@@ -17,6 +17,10 @@ check_PROGRAMS += tests/cli/fake_shim.so
 tests_cli_fake_shim_so_CFLAGS = -std=gnu11 $(MS_WARNINGS) -fPIC
 tests_cli_fake_shim_so_LDFLAGS = -shared
 
+check_PROGRAMS += tests/cli/fake_nvml.so
+tests_cli_fake_nvml_so_CFLAGS = -std=gnu11 -I$(top_srcdir)/src $(MS_WARNINGS) -fPIC
+tests_cli_fake_nvml_so_LDFLAGS = -shared
+
 # Counts what the command asks libdwfl for.
 if BUILD_CLI
 check_PROGRAMS += tests/cli/count_symbols.so

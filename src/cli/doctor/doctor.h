@@ -11,6 +11,11 @@
 /** This machine and this installation: library, simulator, entry points, driver, other preloads. */
 json_t *ms_doctor_machine(void);
 
+/** NVIDIA's devices, as the management library tells them: index, name, total_bytes, free_bytes,
+ * reserved_bytes, processes[]{pid, state running|zombie|gone, user, own, used_bytes}, unaccounted_bytes: in
+ * use and no process's. Without the library, or of a driver before 510, there are none. */
+json_t *ms_doctor_devices(void);
+
 /** The program's file and what it is loaded with, without running it: kind, objects that reach a GPU,
  * obstacles[]: why memshim could not get into the process, one line each. `deep`: look at the libraries too,
  * not at the program alone. */

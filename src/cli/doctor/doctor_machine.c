@@ -140,6 +140,7 @@ json_t *ms_doctor_machine(void)
     json_object_set_new(machine, "simulator", path_or_null(ms_preload_sim_dir()));
     json_object_set_new(machine, "driver", path_or_null(driver));
     json_object_set_new(machine, "device_files", json_boolean(access("/dev/nvidiactl", F_OK) == 0));
+    json_object_set_new(machine, "devices", ms_doctor_devices());
     json_object_set_new(machine, "libraries", other_libraries());
     json_object_set_new(machine, "secure", json_boolean(getauxval(AT_SECURE) != 0));
     json_object_set_new(

@@ -83,6 +83,80 @@ static void print_stale(FILE *out, const json_t *row)
     fputs(": memshim recover makes reports of them, memshim clean removes old ones\n", out);
 }
 
+/* --- whose memory it is --- */
+
+static void print_size(FILE *out, const json_t *object, const char *key)
+{
+    struct ms_text_number size = ms_text_size(ms_report_int(object, key));
+
+    fputs(json_object_get(object, key) ? size.text : "some memory", out);
+}
+
+/* Memory that nobody of this user's works with is told by process: a zombie's, and that of a process which
+ * is not there. */
+static void print_holder(FILE *out, const json_t *process)
+{
+    bool zombie = strcmp(ms_report_text(process, "state"), "zombie") == 0;
+
+    fprintf(out, "  %-12s ", "");
+    print_size(out, process, "used_bytes");
+    fprintf(out, " by process %lld, ", (long long)ms_report_int(process, "pid"));
+    if (zombie) {
+        fputs("a zombie of ", out);
+        ms_text_put(out, ms_report_text(process, "user"));
+        fputs("'s: a thread of it still runs, or its parent has not waited for it\n", out);
+        return;
+    }
+    fputs("which is not here: it is another container's, or has ended and left its memory behind\n", out);
+}
+
+/* Others' processes in one line for each user, at the first of them. */
+static void print_others(FILE *out, const json_t *processes, size_t at)
+{
+    const json_t *first = json_array_get(processes, at), *process;
+    json_int_t bytes = 0;
+    unsigned count = 0;
+    size_t i;
+
+    json_array_foreach (processes, i, process) {
+        if (strcmp(ms_report_text(process, "user"), ms_report_text(first, "user")) != 0 ||
+            strcmp(ms_report_text(process, "state"), "running") != 0)
+            continue;
+        if (i < at)
+            return;
+        bytes += ms_report_int(process, "used_bytes");
+        count++;
+    }
+    fprintf(out, "  %-12s %s by user ", "", ms_text_size(bytes).text);
+    ms_text_put(out, ms_report_text(first, "user"));
+    fprintf(out, ", %u process%s\n", count, count == 1 ? "" : "es");
+}
+
+static void print_device(FILE *out, const json_t *device)
+{
+    json_t *processes = json_object_get(device, "processes"), *process;
+    size_t i;
+
+    fprintf(out, "  %-12s ", "memory");
+    print_size(out, device, "free_bytes");
+    fputs(" free of ", out);
+    print_size(out, device, "total_bytes");
+    fprintf(out, " on device %lld, ", (long long)ms_report_int(device, "index"));
+    ms_text_put(out, ms_report_text(device, "name"));
+    fputc('\n', out);
+    json_array_foreach (processes, i, process) {
+        if (strcmp(ms_report_text(process, "state"), "running") != 0)
+            print_holder(out, process);
+        else if (!ms_report_bool(process, "own"))
+            print_others(out, processes, i);
+    }
+    if (!ms_report_int(device, "unaccounted_bytes"))
+        return;
+    fprintf(out, "  %-12s ", "");
+    print_size(out, device, "unaccounted_bytes");
+    fputs(" by no process that the driver names: its own, or left behind\n", out);
+}
+
 static void print_machine(FILE *out, const json_t *machine)
 {
     json_t *row;
@@ -94,6 +168,8 @@ static void print_machine(FILE *out, const json_t *machine)
                path_or(machine, "library", "libmemshim.so is not where this command looks for it"));
     print_fact(out, "simulator", path_or(machine, "simulator", "not there"));
     print_vendors(out, machine);
+    json_array_foreach (json_object_get(machine, "devices"), i, row)
+        print_device(out, row);
     if (!ms_report_bool(machine, "lookup_hooks"))
         print_fact(out, "lookups",
                    "not followed on this machine: dlsym and cuGetProcAddress pass by memshim");
