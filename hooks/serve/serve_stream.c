@@ -6,6 +6,7 @@
  * it with an address that is nobody's. */
 #include "hooks/serve/serve.h"
 
+#include "hooks/serve/limit.h"
 #include "quota/quota.h"
 #include "hooks/serve/answer.h"
 #include "hooks/follow/balance.h"
@@ -68,9 +69,12 @@ static MS_NOINLINE bool gave_room(const struct ms_stream *stream, uint64_t bytes
 }
 
 /* Memory that goes back from here on is seen, if the request is refused. */
-static enum ms_pool_verdict serve_stream_ask(struct ms_stream *stream, const struct ms_args *args,
-                                             struct ms_pool_block *given, struct ms_room *room)
+static enum ms_pool_verdict serve_stream_ask(const struct ms_gpu *gpu, struct ms_stream *stream,
+                                             const struct ms_args *args, struct ms_pool_block *given,
+                                             struct ms_room *room)
 {
+    if (ms_quota_is_bounded())
+        ms_limit_learn(gpu, ms_stream_device(stream));
     room->ended = ms_driver_frees_ended(ms_stream_device(stream));
     return ms_stream_alloc(stream, args->key, args->bytes, ms_serve_how(args), given);
 }
@@ -92,9 +96,9 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
     if ((args->runtime || has_context(target->gpu, outer)) &&
         (stream = ms_stream_of(target->gpu, args->stream)) != NULL && is_served(target->gpu, stream) &&
         !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
-        verdict = serve_stream_ask(stream, args, &given, &room);
+        verdict = serve_stream_ask(target->gpu, stream, args, &given, &room);
     while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
-        verdict = serve_stream_ask(stream, args, &given, &room);
+        verdict = serve_stream_ask(target->gpu, stream, args, &given, &room);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
         count(outer, target->gpu, row, 0, args->bytes);

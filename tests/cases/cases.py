@@ -190,13 +190,13 @@ def contexts_together():
 
 def contexts_labelled(paths):
     """Where nothing says how much of it is others', each screen says that some of it may be."""
-    for path, told in ((paths[0], "at most 2.44 GiB for contexts"), (paths[3], ": 350.0 MiB for contexts")):
+    for path, told in ((paths[0], "at most 2.44 GiB contexts"), (paths[3], "+ 350.0 MiB contexts")):
         said = memshim("summary", path).said
         fact(told in said, "summary of one: " + told, said.splitlines())
     said = memshim("owners", paths[0]).said
     fact("(of contexts 2.44 GiB at most: others' that began meanwhile may be in it)" in said, "so do the terms of what is in use", said.splitlines())
     said = memshim("summary", *paths).said
-    fact("at most 300.0 MiB for contexts and modules, 2.15 GiB untracked" in said, "summary of several: what others took is untracked", said.splitlines())
+    fact("at most 300.0 MiB contexts) + 0 B neighbours + 2.15 GiB unaccounted" in said, "summary of several: what others took is unaccounted", said.splitlines())
     fresh = run("kept", 1, 10, MEMSIM_CONTEXT="300M").load()
     rows = [(row["contexts"], row.get("contexts_inferred")) for row in fresh["balances"]]
     fact(rows and all(row == (300 << 20, 300 << 20) for row in rows), "a report says how much of it was inferred", rows)

@@ -1,5 +1,6 @@
-/* execution.c - memory that is freed while a stream of an execution context uses it. Says whether the stream
- * was done when hipFree was back: of a stream that was made as ever, and then of one of the context. */
+/* execution.c - memory that hipFree frees while a stream uses it. Says whether the stream was done when it
+ * was back: of a stream that was made as ever; of one that has ended, in whose memory a pool's block was; and
+ * then of one of an execution context. */
 #include <stdio.h>
 
 #include "vendor/abi/hip_fn.h"
@@ -13,6 +14,21 @@ static void say_free(const char *which, hipStream_t stream)
     printf("%s: %d, %s\n", which, status, hipStreamQuery(stream) == hipSuccess ? "done" : "going on");
 }
 
+/* The block is of another stream, which waits for nothing. */
+static void say_ended(hipStream_t own)
+{
+    hipStream_t other;
+    hipEvent_t end;
+    void *block;
+    int status = hipMallocAsync(&block, 1 << 20, own) | hipStreamSynchronize(own);
+
+    status |= hipStreamCreateWithFlags(&other, hipStreamNonBlocking) | hipEventCreate(&end);
+    status |= hipMemsetAsync(block, 7, 1 << 20, other) | hipEventRecord(end, other) | hipStreamDestroy(other);
+    status |= hipFree(block);
+    printf("a stream that has ended: %d, %s\n", status,
+           hipEventQuery(end) == hipSuccess ? "done" : "going on");
+}
+
 int main(void)
 {
     static int context;
@@ -20,6 +36,7 @@ int main(void)
     int status = hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
 
     say_free("a stream", own);
+    say_ended(own);
     status |= hipExecutionCtxStreamCreate(&its, (hipExecutionCtx_t)&context, hipStreamNonBlocking, 0);
     say_free("a stream of a context", its);
     return status;

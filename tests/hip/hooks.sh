@@ -23,8 +23,8 @@ report "what was freed is live no more" 'live == 0 and not r["leaks"] and r["cov
 report "the device is HIP's" '[(d["api"], d["index"], d["name"]) for d in r["devices"]] == [("hip", 0, "Simulated HIP device")]'
 
 shimmed MEMSIM_COST=memset=100000000 "$programs/execution" >"$TEST_TMP/execution" 2>&1
-printf 'a stream: 0, going on\na stream of a context: 0, done\n' >"$TEST_TMP/wanted"
-same "beside a stream of an execution context a free waits, and not before there is one" "$TEST_TMP/wanted" "$TEST_TMP/execution"
+printf 'a stream: 0, going on\na stream that has ended: 0, done\na stream of a context: 0, done\n' >"$TEST_TMP/wanted"
+same "a free waits for a block of a pool, and for any once there is a stream of an execution context" "$TEST_TMP/wanted" "$TEST_TMP/execution"
 report "... and the report says why" 'sum("execution context" in line for line in r["diagnostics"]) == 1'
 export MEMSIM_DEVICES=2
 both "two versions in one process, opened for themselves alone" "$programs/hooks" two_versions

@@ -75,10 +75,10 @@ MUTANTS = (
      "    bool idle =\n        ms_wait_is_over(other, begin, begin + slot->extent->slot_bytes) || ms_stream_arena_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n",
      "    ms_lock(&ms_streams_lock);\n    bool idle = ms_stream_arena_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n"
      "    struct ms_slot *slot = ms_fallback_from_heap(other->heap, c->request);\n    if (!slot)\n        return NULL;\n", "small-lent", "plain"),
-    ("fence-end-not-marked", "src/pool/fence/fence_streams.c", "             ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)", "             false)", "small-fence-stream-ends", "plain"),
-    ("fence-default-first", "src/pool/fence/fence_streams.c", "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)\n",
-     "    status = status == CUDA_SUCCESS ? ms_fence_mark(heap, DEFAULT_STREAM, upto) : status;\n"
-     "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(heap->context, stream)) != NULL)\n", "small-fence-stream-ends", "plain"),
+    ("fence-end-not-marked", "src/pool/fence/fence_streams.c", "    else if (!ms_fence_is_unreachable(&heap->fence) && ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)\n", "    else if (false)\n", "small-fence-stream-ends", "plain"),
+    ("fence-default-first", "src/pool/fence/fence_streams.c", "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)\n",
+     "    status = status == CUDA_SUCCESS ? mark_one(time, DEFAULT_STREAM, upto, events_p) : status;\n"
+     "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)\n", "small-fence-stream-ends", "plain"),
     ("fence-orphans-forgotten", "src/pool/fence/fence_streams.c", "fence->orphaned > ms_fence_timeline_covered(&fence->time) || ", "", "small-fence-turns", "plain"),
     ("returning-not-counted", "src/pool/blocks/fallback.c", "        bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;", "        bool returning = false;", "returning", "plain"),
     ("returning-counted-late", "src/pool/blocks/segment.c", "    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n    if (stream)\n        done = free_async(heap, stream, segments, count);\n",

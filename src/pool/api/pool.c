@@ -451,13 +451,29 @@ static bool poison(struct ms_heap *heap, const struct ms_pool_block *block, int 
     return false;
 }
 
+/* A free without an order, of a block that a stream arena gave: it waits for the device, as the vendor's
+ * does, for a stream that has ended may have work in the block. False while a capture is open, in which
+ * nothing is waited for. */
+static bool wait_behind_arena(struct ms_heap *heap, int *status_p)
+{
+    uint64_t context = atomic_load_explicit(&heap->arena->context, memory_order_relaxed);
+    struct ms_heap *own = context ? ms_heap_make(heap->gpu, context, heap->device) : NULL;
+    bool waited = false;
+    if (own) {
+        *status_p = ms_wait_for_work(own, &waited);
+        tell_of_sickness(own);
+    }
+    return waited;
+}
+
 int ms_pool_free_end(struct ms_pool_block *block)
 {
     struct ms_heap *heap = block->own_heap;
     int status = CUDA_SUCCESS;
     uint64_t unweighed;
     if (MS_UNLIKELY(heap->arena && !block->in_order && heap->gpu->free_is_sync &&
-                    ms_policy->free_rule != MS_POOL_IMMEDIATE)) {
+                    ms_policy->free_rule != MS_POOL_IMMEDIATE) &&
+        !wait_behind_arena(heap, &status)) {
         ms_cross_free_behind_all(block);
         return status;
     }
