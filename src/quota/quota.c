@@ -193,13 +193,14 @@ void ms_quota_call_begins(void)
 
 bool ms_quota_call_reserve(int device, uint64_t bytes)
 {
-    bool reserved = ms_quota_reserve(device, bytes);
-    if (reserved) {
-        call_device = device;
-        call_reserved += bytes;
-        ms_quota_went(device, bytes);
-    }
-    return reserved;
+    if (!ms_device_is_known(device))
+        return true;
+    if (!ms_quota_reserve(device, bytes))
+        return false;
+    call_device = device;
+    call_reserved += bytes;
+    ms_quota_went(device, bytes);
+    return true;
 }
 
 void ms_quota_call_ends(void)

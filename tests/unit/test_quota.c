@@ -127,6 +127,10 @@ static void test_bounds(void)
     ms_quota_call_ends();
     ok(on_the_way[MS_QUOTA_HOST] == 0 && there[MS_QUOTA_OTHERS] == 260 && ms_quota_taken(DEVICE) == 260,
        "and is answered when it ends, with what came");
+    ms_quota_call_begins();
+    ok(ms_quota_call_reserve(MS_DEVICE_NONE, 100), "of no device there is anything");
+    ms_quota_call_ends();
+    is_u64(ms_quota_taken(DEVICE), 260, "and nothing is answered");
 }
 
 static void test_purse(void)
