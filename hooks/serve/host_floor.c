@@ -19,16 +19,16 @@
 /* Of a share of the host's memory at least this: what a system needs to go on answering. */
 #define FLOOR_LEAST_BYTES ((uint64_t)1 << 30)
 /* A request that is small beside what the last look left needs no look of its own, for a while: so the files
- * are read a hundred times a second, or once for each request that matters. With more than a page's processes
- * at once, none passes the floor by it. */
+ * are read a hundred times a second, or once for each larger request. All 127 processes of a page together
+ * take no more than half of what was left in that way. */
 #define SMALL_PART  256
 #define LOOK_OLD_NS 10000000u
 enum { NAPS_MOST = 8 };
 
 static struct ms_lock floor_lock = MS_LOCK_INIT(MS_RANK_SHARE);
 static _Atomic uint64_t asked_bytes; /* of the vendor, and not answered */
-static uint64_t look_ns, look_left,
-    since_bytes; /* the last look, and what was let through since; the lock's */
+/* The last look, and what was let through since; the lock's. */
+static uint64_t look_ns, look_left, since_bytes;
 
 bool ms_host_floor_is_set(void)
 {

@@ -372,7 +372,7 @@ static void reset(void)
     SAY("reset.destroy", cudaMemPoolDestroy(pool));
 }
 #else
-/* What was there before must not be asked about: it is gone, and so is its pool. */
+/* A reset ends every pool of the device, so no handle from before it is used again. */
 static void reset(void)
 {
     struct cudaMemPoolProps props = plain();
