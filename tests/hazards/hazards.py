@@ -18,7 +18,7 @@ from hooklib import BUILD, SEED, TMP, WATCHED, fact, plan, preload, skip  # noqa
 PROGRAM = os.path.join(BUILD, "tests", "hazards", "hazards")
 HIP = PROGRAM + "_hip"
 RACES = "thread" in WATCHED
-COUNT = int(os.environ.get("TEST_HAZARDS", "3000" if RACES else "8000" if WATCHED else "20000"))
+COUNT = int(os.environ.get("TEST_HAZARDS", "2000" if RACES else "8000" if WATCHED else "20000"))
 SOME = min(COUNT, 400000)
 FEW = min(COUNT, 12000)  # where others than memshim do the work
 LITTLE = min(SOME // 8, 20000)  # the program needs more memory the longer it goes on, natively too
