@@ -16,7 +16,9 @@ struct ms_args {
     const void *pitch; /* where it writes the pitch; the block is pitch * height */
     uint64_t height;
     uint64_t width; /* in bytes, of a pitched block; its element's size is in `flags` */
-    uint64_t given; /* address that the program chose itself, instead of `out` */
+    /* an address that the program chose itself, instead of `out`; or where width and `key`, rows of a layer,
+     * are to be written of a pitched block */
+    uint64_t given;
     uint64_t key;   /* what is freed, released, closed or mapped */
     uint64_t bytes; /* what is asked for */
     uint64_t stream;

@@ -51,8 +51,8 @@ enum ms_class {
 /** True of a call that allocates memory by itself. */
 static inline bool ms_class_allocates(enum ms_class class)
 {
-    return class == MS_CLASS_ALLOC || class == MS_CLASS_ALLOC_ASYNC || class == MS_CLASS_PITCH ||
-           class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_RECYCLED_CREATE;
+    return class == MS_CLASS_ALLOC || class == MS_CLASS_ALLOC_ASYNC || class == MS_CLASS_ALLOC_FLAGS ||
+           class == MS_CLASS_PITCH || class == MS_CLASS_HANDLE_CREATE || class == MS_CLASS_RECYCLED_CREATE;
 }
 
 enum ms_hook_outcome { MS_OUTCOME_SERVED, MS_OUTCOME_FOLLOWED };

@@ -7,6 +7,7 @@
 #include "hooks/serve/serve.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/options/options.h"
 #include "vendor/gpu.h"
@@ -134,8 +135,12 @@ bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *fr
         pitch = (args->width + multiple - 1) / multiple * multiple;
         if (!__builtin_mul_overflow(pitch, args->height, &request.bytes))
             served = ask_pool(&request, outer, context, device, MS_POOL_ANYHOW, out, status_p);
-        if (served && *status_p == 0)
+        if (served && *status_p == 0) {
             *(uint64_t *)(uintptr_t)args->pitch = pitch;
+            if (args->given)
+                memcpy((void *)(uintptr_t)args->given, (const uint64_t[]){args->width, args->key},
+                       2 * sizeof(uint64_t));
+        }
     }
     leave(&scope, outer);
     return served;

@@ -152,6 +152,12 @@ static inline enum ms_pool_how ms_serve_how(const struct ms_args *args)
 
 bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                     const struct ms_args *args, int *status_p);
+/** A request with flags is for memory of another kind, which the vendor alone has. */
+static inline bool ms_serve_ALLOC_FLAGS(unsigned row, const struct ms_target *target, const void *frame,
+                                        const void *caller, const struct ms_args *args, int *status_p)
+{
+    return !args->flags && ms_serve_ALLOC(row, target, frame, caller, args, status_p);
+}
 bool ms_serve_PITCH(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
                     const struct ms_args *args, int *status_p);
 bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *frame, const void *caller,

@@ -122,6 +122,7 @@ static void bind_pools(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "hipMalloc");
+    gpu->mem_alloc_pitch = (__typeof__(gpu->mem_alloc_pitch))find(arg, "hipMemAllocPitch");
     gpu->mem_free = (__typeof__(gpu->mem_free))find(arg, "hipFree");
     gpu->mem_get_info = (__typeof__(gpu->mem_get_info))find(arg, "hipMemGetInfo");
     gpu->memset_d8_async = (__typeof__(gpu->memset_d8_async))find(arg, "hipMemsetD8Async");

@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/hooks/lib.sh"
 . "$top_srcdir/tests/hip/real.sh"
 
-plan 71
+plan 77
 programs=$top_builddir/tests/hip
 parts='all(sum(d[p].values()) == d[b] for d in r["devices"] for p, b in (("reserved_parts", "reserved_bytes"), ("peak_parts", "peak_reserved_bytes")))'
 
@@ -74,6 +74,13 @@ try "... and the report is sound" "$TEST_VALID" "$report"
 
 both "streams that come and go" "$programs/hooks" streams
 report "do not end the serving" 'apis["hipMalloc"]["served"] == 700 and apis["hipFree"]["served"] == 700 and live == 0'
+
+for version in 5 7; do
+    both "version $version: rows, flags, and what is said of blocks and of what was one" "$programs/answers_$version"
+    report "rows and plain memory are served" \
+        '[apis[n]["served"] for n in ("hipMallocPitch", "hipMemAllocPitch", "hipMalloc3D", "hipExtMallocWithFlags")] == [21, 18, 18, 3]'
+    report "and nothing is left" 'live == 0'
+done
 
 REPORT=$TEST_TMP/ipc.%p.json both "memory of one process in another" "$programs/ipc"
 said "a packed block is opened as any other, and only its bytes are" '^small: exported 0, opened 0, wrong 0, closed 0, changed 3000$'

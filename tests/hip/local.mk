@@ -21,6 +21,11 @@ check_PROGRAMS += tests/hip/hooks tests/hip/probe tests/hip/execution
 tests_hip_execution_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 tests_hip_hooks_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/hooks.sh
+check_PROGRAMS += tests/hip/answers_5 tests/hip/answers_7
+tests_hip_answers_5_SOURCES = tests/hip/answers.c
+tests_hip_answers_5_LDADD = libamdhip64.so.5 $(MS_BESIDE_ALL)
+tests_hip_answers_7_SOURCES = tests/hip/answers.c
+tests_hip_answers_7_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 
 # A runtime that has another way to begin a capture.
 check_PROGRAMS += tests/hip/later/libamdhip64.so.6 tests/hip/later_user tests/hip/later_linked

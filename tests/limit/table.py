@@ -17,7 +17,7 @@ from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment
 PROGRAM = os.path.join(BUILD, "tests", "limit", "calls")
 MIB = 1 << 20
 BYTES, LIMIT = 16 * MIB, 64 * MIB
-ALLOCATES = {"ALLOC", "ALLOC_ASYNC", "PITCH", "HANDLE_CREATE", "RECYCLED_CREATE", "BUFFER_ALLOC", "NAME_ALLOC"}
+ALLOCATES = {"ALLOC", "ALLOC_ASYNC", "ALLOC_FLAGS", "PITCH", "HANDLE_CREATE", "RECYCLED_CREATE", "BUFFER_ALLOC", "NAME_ALLOC"}
 # Memory of the host, memory of others, and nodes of graphs, which have none before a launch.
 NONE = re.compile(r"MS_KIND_(PINNED|REGISTERED|IMPORTED)|\"(host memory|the program's own memory|another (process|interface)'s memory|a view of imported memory)"
                   r"|takes it at launch")
