@@ -1,6 +1,6 @@
 # tests/clients: programs that nobody here wrote, unmodified; skipped where PyPI cannot be reached
 EXTRA_DIST += tests/clients/requirements/torch.txt tests/clients/torch_books.py tests/clients/torch_compile.py tests/clients/torch_conv.py \
-	tests/clients/torch_generate.py tests/clients/torch_graphs.py tests/clients/torch_holder.py tests/clients/torch_ranks.py tests/clients/torch_shared.py \
+	tests/clients/torch_generate.py tests/clients/torch_graphs.py tests/clients/torch_holder.py tests/clients/torch_ranks.py tests/clients/torch_share.py tests/clients/torch_shared.py \
 	tests/clients/torch_faults.py tests/clients/torch_steps.py tests/clients/torch_tensors.py tests/clients/torch_train.py
 dist_check_SCRIPTS += tests/clients/judge_test.py tests/clients/small.py
 ms_clients_kit = tests/clients/kit/__init__.py tests/clients/kit/checkout.py tests/clients/kit/faults.py tests/clients/kit/fits.py tests/clients/kit/holder.py tests/clients/kit/install.py tests/clients/kit/judge.py \

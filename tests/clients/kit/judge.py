@@ -39,7 +39,7 @@ def load(path):
 
 def paths(place):
     """The reports that a run left."""
-    return sorted(glob.glob(os.path.join(place, "*.json")))
+    return sorted(path for path in glob.glob(os.path.join(place, "*.json")) if not path.endswith(".job.oom.json"))
 
 
 def reports(place):
@@ -49,7 +49,7 @@ def reports(place):
 
 
 class Trace:
-    """A process's trace: bytes live, most, altogether and how many, at each mark; the marks' own blocks left out."""
+    """A process's trace: bytes live, most, altogether and how many, at each mark; the marks' own blocks left out, and tensors, which lie in blocks."""
 
     def __init__(self, memshim, path):
         self.at = {}
@@ -58,7 +58,7 @@ class Trace:
         self.whole = [0, 0]  # allocations and bytes, the marks' too
         self._sizes = {}
         for line in subprocess.run([memshim, "trace", "--text", path], capture_output=True, text=True, check=True).stdout.splitlines():
-            if not line.startswith("#"):
+            if not line.startswith("#") and line.split()[1] in ("a", "f"):
                 self._take(*line.split()[1:4])
 
     def _take(self, op, identity, size):
