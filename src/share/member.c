@@ -59,6 +59,17 @@ static void row_leave(struct ms_admission *self, unsigned row)
 
 /* --- where the page is --- */
 
+/* In a user namespace that has no number for root, its files look like nobody's (user_namespaces(7)). The
+ * initial one has a fixed number in every Linux (PROC_USER_INIT_INO, include/linux/proc_ns.h). */
+static bool is_roots(uid_t owner)
+{
+    enum { NOBODY = 65534 };
+    const ino_t initial = 0xEFFFFFFDU;
+    struct stat namespace;
+    return owner == 0 ||
+           (owner == NOBODY && stat("/proc/self/ns/user", &namespace) == 0 && namespace.st_ino != initial);
+}
+
 /* A page on a network would be shared by machines that have other devices, and a mapped file there could end
  * the program. */
 static bool is_place(const char *directory, bool of_group, char *why, size_t why_bytes)
@@ -74,7 +85,8 @@ static bool is_place(const char *directory, bool of_group, char *why, size_t why
     network = ms_journal_network_name((unsigned long)system.f_type);
     if (network)
         snprintf(why, why_bytes, "%.300s is on %s", directory, network);
-    else if (of_group && (status.st_mode & S_IWOTH || (status.st_uid != 0 && status.st_uid != geteuid())))
+    else if (of_group &&
+             (status.st_mode & S_IWOTH || (!is_roots(status.st_uid) && status.st_uid != geteuid())))
         snprintf(why, why_bytes, "%.300s must be root's, and nobody but its group may write there",
                  directory);
     else

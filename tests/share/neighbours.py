@@ -259,6 +259,16 @@ def hostile():
                  "%s in the place of the page%s: the program runs" % (words, ", with a share" if share else ""), [status, said])
 
 
+def no_directory():
+    """A directory for ledgers that takes no file."""
+    for share in ({}, {"MEMSHIM_SHARE": "1G"}):
+        scene = Scene(MEMSHIM_DIR="/proc/1/task", **share)
+        one = scene.guest()
+        status, said = one.do("a 1 d 3000"), one.end()
+        lines = [line for line in said.splitlines() if " is not shared " in line]
+        fact(status == 0 and len(lines) == len(share), "no place for a page%s: the program runs" % (", with a share" if share else ""), [status, said])
+
+
 def children():
     """A child of fork that lives on holds nothing of its parent's."""
     scene = Scene(**WAIT)
@@ -308,7 +318,7 @@ def values():
         fact(status == 0 and said.count("\n") == 1 and "MEMSHIM_SHARE" in said and "LEAST/MOST" in said, "MEMSHIM_SHARE=%s is told what is allowed" % value, [said])
 
 
-plan(80)
+plan(82)
 is_asked()
 answers_by_many()
 first_by_many()
@@ -322,6 +332,7 @@ too_many()
 without_a_share()
 group()
 hostile()
+no_directory()
 children()
 leaves_little()
 the_page()

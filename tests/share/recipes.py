@@ -15,8 +15,13 @@ from scene import NO_MEMORY, PROGRAM, Guest  # noqa: E402
 
 SOURCE = os.environ["top_srcdir"]
 INSTALLED = os.path.join(TMP, "installed")
-POD_FACTS, GROUP = 6, "54321"
+POD_FACTS, GROUP = 7, "54321"
 GIB = 1024
+
+
+def as_user(user):
+    """The words before a command that is a user's, in a user namespace of its own."""
+    return ["setpriv", "--reuid", user, "--regid", user, "--groups", GROUP, "unshare", "--user", "--map-root-user"]
 
 
 def recipes():
@@ -93,16 +98,33 @@ def room_is_there():
     return done.returncode == 0 and os.geteuid() == 0 and all(map(shutil.which, ("unshare", "chroot", "mount")))
 
 
-def pod(user, line, node, group=GROUP):
-    """A container with its own user, process ids and /dev/shm, in which the group's directory is mounted."""
+def pod(user, line, node, group=GROUP, how=""):
+    """A container with its own user, process ids and /dev/shm of 64 MiB, in which the group's directory is mounted."""
     environment = native_environment(MEMSIM_MEMORY="64G", MEMSHIM_OOM_WAIT_MS="200")
     del environment["MEMSHIM_DIR"]
     environment["LD_LIBRARY_PATH"] = "/opt/memshim/lib/memshim/sim"
     command = ["sh", os.path.join(SOURCE, "tests", "containers", "room.sh"), "--user", user, *(["--group", group] if group else []),
                "--volume", INSTALLED + ":/opt/memshim:ro", "--volume", os.path.join(TMP, "app") + ":/app:ro",
-               *(["--volume", node + ":/run/memshim/team"] if node else []), "--", "sh", "-c",
+               *(["--volume", node + ":/run/memshim/team" + how] if node else []), "--", "sh", "-c",
                "cd /tmp && umask 077 && PATH=/opt/memshim/bin:$PATH && " + line[:line.index(" -- ")] + " -- /app/guest"]
     return Guest(environment, command=command)
+
+
+def rootless(user, line, node):
+    """In a user namespace in which root has no number; a chroot lets nobody make one, so this is none."""
+    environment = dict(native_environment(MEMSIM_MEMORY="64G", MEMSHIM_OOM_WAIT_MS="200"), LD_LIBRARY_PATH=os.path.join(INSTALLED, "lib", "memshim", "sim"))
+    del environment["MEMSHIM_DIR"]
+    line = line[:line.index(" -- ")].replace("GROUP=team", "GROUP=" + node)
+    return Guest(environment, command=[*as_user(user), "sh", "-c", "cd /tmp && umask 077 && PATH=%s/bin:$PATH && %s -- %s/app/guest" % (INSTALLED, line, TMP)])
+
+
+def in_user_namespaces(line, node):
+    if subprocess.run([*as_user("20001"), "ls", node, os.path.join(TMP, "app", "guest")], capture_output=True, check=False).returncode:
+        return skip("processes in user namespaces", "they are not allowed here, or cannot reach this directory")
+    one, other = rootless("20001", line, node), rootless("20002", line, node)
+    statuses = [guest.do("a 1 d %d" % mib) for guest, mib in ((other, 1), (one, 39 * GIB), (other, 26 * GIB), (other, 23 * GIB))]
+    said = [[text for text in guest.end().splitlines() if " warn " in text] for guest in (one, other)]
+    return fact(statuses == [0, 0, NO_MEMORY, 0] and not any(said), "so do processes find each other in user namespaces that have no number for root", [statuses, said])
 
 
 def pods(prepare, line):
@@ -122,13 +144,15 @@ def pods(prepare, line):
          "and find each other's memory, and 20 GiB of their own")
     one.end()
     fact(other.do("a 2 d %d" % (15 * GIB)) == 0, "a pod that ends returns its share")
-    outsider, apart = pod("20003", line, node, group=None), pod("20004", line, None)
-    ran = [outsider.do("a 1 d %d" % (39 * GIB)), apart.do("a 1 d %d" % (39 * GIB))]
-    said = [[text for text in guest.end().splitlines() if " warn " in text] for guest in (outsider, apart)]
-    fact(ran == [0, 0] and [len(lines) for lines in said] == [1, 1] and "Permission denied" in said[0][0] and "No such file" in said[1][0],
-         "without the group, or the directory, a pod runs as it would alone and says so in one line", [ran, said])
+    alone = [pod("20003", line, node, group=None), pod("20004", line, None), pod("20005", line, node, how=":ro")]
+    ran = [guest.do("a 1 d %d" % (39 * GIB)) for guest in alone]
+    said = [[text for text in guest.end().splitlines() if " warn " in text] for guest in alone]
+    fact(ran == [0] * 3 and [len(lines) for lines in said] == [1] * 3 and
+         all(why in lines[0] for why, lines in zip(("Permission denied", "No such file", "Read-only file system"), said)),
+         "without the group, or the directory, or where that is read-only, a pod runs as it would alone and says so in one line", [ran, said])
     fact(not [text for text in other.end().splitlines() if " warn " in text] and os.listdir(node) == ["memshim-share-6d656d73696d40008000000000000001"],
          "the others said nothing, and there is one page", os.listdir(node))
+    in_user_namespaces(line, node)
 
 
 if WATCHED:
