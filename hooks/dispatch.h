@@ -28,12 +28,12 @@ struct ms_args {
     /* the wrapper's own parameter, which may be another for the vendor than for the program (ipc.h) */
     void *turned;
     int device;
-    int version;     /* of a lookup */
-    uint8_t kind;    /* enum ms_kind */
-    uint8_t asked;   /* enum ms_asked, where that is not the kind's or the class's */
-    uint8_t space;   /* enum ms_space */
-    uint8_t runtime; /* enum ms_runtime_call: of a runtime's, which asks the driver for that (runtime.h) */
-    bool out_is_32;  /* `out` is of 4 bytes instead of 8 */
+    int version;    /* of a lookup */
+    uint8_t kind;   /* enum ms_kind */
+    uint8_t asked;  /* enum ms_asked, where that is not the kind's or the class's */
+    uint8_t space;  /* enum ms_space */
+    uint8_t hit;    /* enum ms_hit: of a call that may be one (hits.h) */
+    bool out_is_32; /* `out` is of 4 bytes instead of 8 */
 };
 
 /* The mark of a frame between begin and end depends on what else the frame must still hold, so that one that

@@ -23,7 +23,7 @@ HOOKS_SOURCES += hooks/observe/phases.h hooks/observe/phases.c hooks/observe/nvt
 HOOKS_SOURCES += hooks/serve/serve_handles.h hooks/serve/serve_handles.c hooks/serve/serve_wait.c \
 	hooks/serve/limit.h hooks/serve/limit.c hooks/serve/totals.c hooks/table/nvml.c hooks/serve/neighbours.h \
 	hooks/serve/neighbours.c hooks/serve/host_floor.h hooks/serve/host_floor.c
-HOOKS_SOURCES += hooks/table/name.h hooks/serve/runtime.h hooks/serve/runtime.c \
+HOOKS_SOURCES += hooks/table/name.h hooks/serve/hits.h hooks/serve/hits.c hooks/serve/runtime.h hooks/serve/runtime.c \
 	hooks/lookup/listeners.h hooks/lookup/listeners.c hooks/lookup/unknown.h hooks/lookup/unknown.c
 HOOKS_SOURCES += hooks/follow/ipc.h hooks/follow/ipc_export.c hooks/follow/ipc_import.c \
 	hooks/follow/ipc_transport.c

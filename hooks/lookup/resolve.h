@@ -148,7 +148,7 @@ struct ms_kept_site {
     uint64_t key; /* 0: none; a call site has an address */
     struct ms_target target;
     uint32_t generation;
-    /* calls to this target may take the fast path (runtime.h) while ms_slow_path_now() says that, 0: never;
+    /* calls to this target may take the fast path (hits.h) while ms_slow_path_now() says that, 0: never;
      * and end in that driver */
     uint64_t word;
     const struct ms_gpu *driver;

@@ -109,7 +109,7 @@ bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *fr
         return false;
     enter(&scope, outer);
     served = is_served(target->gpu, &context, &device) &&
-             ask_pool(&request, outer, context, device, ms_serve_how(args), out, status_p);
+             ask_pool(&request, outer, context, device, ms_serve_how(target), out, status_p);
     if (served && *status_p != 0)
         *out = 0; /* as vendors leave it where they refuse (docs/user/hardware/facts.md, 5.23) */
     leave(&scope, outer);
@@ -222,7 +222,7 @@ bool ms_serve_FREE(unsigned row, const struct ms_target *target, const void *fra
     if (!address || !ms_serve_matters())
         return address && ms_thread.depth > 0 && serve_drop(address, status_p);
     enter(&scope, outer);
-    served = free_begin(target, outer, address, ms_serve_how(args), &block, status_p, &verdict);
+    served = free_begin(target, outer, address, ms_serve_how(target), &block, status_p, &verdict);
     if (verdict == MS_POOL_SERVED)
         *status_p = free_served(&block, outer, frame, caller);
     else if (verdict == MS_POOL_REFUSED)

@@ -143,11 +143,15 @@ int ms_serve_device_of_call(const struct ms_call *call);
 
 /* serve.c: what the wrappers ask. */
 
-/** In a runtime's hook an answer is a success, and costs nothing of the driver's: an error is the runtime's
- * to tell and to remember. */
-static inline enum ms_pool_how ms_serve_how(const struct ms_args *args)
+/** In a runtime's hook, which hands down the driver and no function, an answer is a success, and costs
+ * nothing of the driver's: an error is the runtime's to tell and to remember. */
+static inline bool ms_serve_at_hand(const struct ms_target *driver)
 {
-    return args->runtime ? MS_POOL_AT_HAND : MS_POOL_ANYHOW;
+    return !driver->real;
+}
+static inline enum ms_pool_how ms_serve_how(const struct ms_target *driver)
+{
+    return ms_serve_at_hand(driver) ? MS_POOL_AT_HAND : MS_POOL_ANYHOW;
 }
 
 bool ms_serve_ALLOC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,

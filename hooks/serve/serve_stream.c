@@ -69,14 +69,14 @@ static MS_NOINLINE bool gave_room(const struct ms_stream *stream, uint64_t bytes
 }
 
 /* Memory that goes back from here on is seen, if the request is refused. */
-static enum ms_pool_verdict serve_stream_ask(const struct ms_gpu *gpu, struct ms_stream *stream,
+static enum ms_pool_verdict serve_stream_ask(const struct ms_target *target, struct ms_stream *stream,
                                              const struct ms_args *args, struct ms_pool_block *given,
                                              struct ms_room *room)
 {
     if (ms_quota_is_bounded())
-        ms_limit_learn(gpu, ms_stream_device(stream));
+        ms_limit_learn(target->gpu, ms_stream_device(stream));
     room->ended = ms_driver_frees_ended(ms_stream_device(stream));
-    return ms_stream_alloc(stream, args->key, args->bytes, ms_serve_how(args), given);
+    return ms_stream_alloc(stream, args->key, args->bytes, ms_serve_how(target), given);
 }
 
 bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const void *frame, const void *caller,
@@ -93,12 +93,12 @@ bool ms_serve_ALLOC_ASYNC(unsigned row, const struct ms_target *target, const vo
     if (!args->out || !args->bytes || (outer && ms_thread.recording) || !ms_serve_matters() || !target->gpu)
         return false;
     enter(&scope, outer);
-    if ((args->runtime || has_context(target->gpu, outer)) &&
+    if ((ms_serve_at_hand(target) || has_context(target->gpu, outer)) &&
         (stream = ms_stream_of(target->gpu, args->stream)) != NULL && is_served(target->gpu, stream) &&
         !ms_stream_captures(stream) && !is_forbidden(target->gpu, args->stream))
-        verdict = serve_stream_ask(target->gpu, stream, args, &given, &room);
+        verdict = serve_stream_ask(target, stream, args, &given, &room);
     while (MS_UNLIKELY(verdict == MS_POOL_REFUSED) && gave_room(stream, args->bytes, &room))
-        verdict = serve_stream_ask(target->gpu, stream, args, &given, &room);
+        verdict = serve_stream_ask(target, stream, args, &given, &room);
     if (MS_LIKELY(verdict == MS_POOL_SERVED)) {
         record(&request, outer, &given);
         count(outer, target->gpu, row, 0, args->bytes);
@@ -153,7 +153,7 @@ bool ms_serve_free_ordered(unsigned row, const struct ms_target *target, const v
 {
     uint64_t address = args->key, handle = args->stream;
     struct ms_call *outer = ms_call_around(__builtin_frame_address(0));
-    enum ms_pool_how how = args->runtime ? MS_POOL_AT_HAND_ORDERED : MS_POOL_ANYHOW;
+    enum ms_pool_how how = ms_serve_at_hand(target) ? MS_POOL_AT_HAND_ORDERED : MS_POOL_ANYHOW;
     enum ms_pool_verdict verdict = MS_POOL_PASSED;
     struct ms_pool_block block;
     struct ms_hook_scope scope;

@@ -4,6 +4,7 @@
  * same in every version of the library: which of two that are loaded a call belongs to, its caller's
  * dependencies say (libraries.c). */
 #define MS_KEEPS_ERROR
+#define MS_ONE_HOOK
 #include "hooks/table/wrap.h"
 
 #define MS_FAMILY MS_API_HIP

@@ -110,16 +110,19 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 #define MS_ERROR_NOW(gpu)                     ms_gpu_error_peek(gpu)
 #define MS_ERROR_BACK(gpu, error)             ms_gpu_error_restore(gpu, error)
 #define MS_ERROR_ANSWERED(gpu, error, status) ms_gpu_error_answered(gpu, error, status)
+#define MS_ERROR_HIT(row)                     (ms_gpu_error_hit(ms_kept_site(row)->driver), true)
 #else
 #define MS_ERROR_BEFORE(gpu)                  0
 #define MS_ERROR_REWIND(gpu, error)           (void)(error)
 #define MS_ERROR_NOW(gpu)                     0
 #define MS_ERROR_BACK(gpu, error)             (void)(error)
 #define MS_ERROR_ANSWERED(gpu, error, status) (void)(error)
+#define MS_ERROR_HIT(row)                     true
 #endif
 
-/* Rows of which a thread keeps its latest call site, and that may be hits, say which (MS_BODY_NAME); the
- * others are none. */
+/* Rows of which a thread keeps its latest call site, and that may be hits, say of which kind (`.hit`): those
+ * of CUDA's runtime (MS_BODY_NAME), and those that are served in the one hook that an interface has, whose .c
+ * file says MS_ONE_HOOK. The others are none. */
 #define MS_NO_HITS(fn)                                                                                       \
     enum { MS_KEEPS_SITE_##fn = false };                                                                     \
     static inline bool hits_##fn(const struct ms_target *target, ...)                                        \
@@ -127,15 +130,45 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return target && false;                                                                              \
     }
 
-#define MS_BODY_FRAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
-    MS_NO_HITS(fn)                                                                                           \
-    static MS_NOINLINE result body_##fn declared                                                             \
+/* Which of the two a class may be. */
+#define MS_HIT_CHOSEN(...)                MS_HIT_SECOND(__VA_ARGS__)
+#define MS_HIT_SECOND(first, second, ...) second
+#define MS_HIT_BY_NAME_ALLOC              , ms_hit_alloc
+#define MS_HIT_BY_NAME                    , ms_hit_free
+#define MS_HIT_BY_ALLOC                   , ms_hit_alloc
+#define MS_HIT_BY_ALLOC_ASYNC             , ms_hit_alloc
+#define MS_HIT_BY_FREE                    , ms_hit_free
+#define MS_HIT_BY_FREE_ASYNC              , ms_hit_free
+#define MS_HIT_OF(cls)                    MS_HIT_CHOSEN(MS_HIT_BY_##cls, ms_hit_none, )
+
+#define MS_HITS(fn, cls, declared, ...)                                                                      \
+    enum { MS_KEEPS_SITE_##fn = true };                                                                      \
+    _Pragma("GCC diagnostic push")                                                                           \
+        _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static MS_INLINE bool hits_##fn declared    \
+    {                                                                                                        \
+        const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
+        return ms_args_.hit && MS_HIT_OF(cls)(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_) &&              \
+               MS_ERROR_HIT(MS_ROW_##fn);                                                                    \
+    }                                                                                                        \
+    _Pragma("GCC diagnostic pop")
+#ifdef MS_ONE_HOOK
+#define MS_HITS_SERVED(fn, cls, declared, ...) MS_HITS(fn, cls, declared, __VA_ARGS__)
+#else
+#define MS_HITS_SERVED(fn, cls, declared, ...) MS_NO_HITS(fn)
+#endif
+#define MS_HITS_FOLLOWED(fn, cls, declared, ...) MS_NO_HITS(fn)
+
+#define MS_BODY_FRAME(result, fn, cls, outc, declared, types, passed, forwarded, ...)                        \
+    MS_HITS_##outc(fn, cls, declared, __VA_ARGS__) static MS_NOINLINE result body_##fn declared              \
     {                                                                                                        \
         int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu), ms_later_, ms_answer_;                             \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
         struct ms_call ms_call_;                                                                             \
+        uint64_t ms_word_ = MS_KEEPS_SITE_##fn ? ms_slow_path_now() : 0;                                     \
         result ms_status_;                                                                                   \
-        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_)) {                 \
+        if (MS_FIRST_##outc(cls)(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_)) {  \
+            if (MS_KEEPS_SITE_##fn && ms_args_.hit && ms_answer_ == 0)                                       \
+                ms_hit_answered(MS_ROW_##fn, ms_target_, ms_target_->gpu, &ms_args_, ms_word_);              \
             MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, ms_answer_);                                       \
             return (result)ms_answer_;                                                                       \
         }                                                                                                    \
@@ -162,15 +195,15 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                   \
     }
 
-/* Of the interfaces that end in the driver's, which records. `first` has a say in rows that are a `.runtime`
- * call, of which a thread keeps its latest call site. The rest is a function of its own: to make room for its
- * frame takes a third of an answer. */
+/* Of the interfaces that end in the driver's, which records. A row that may be a hit (`.hit`) is asked first
+ * whether it is served here. The rest is a function of its own: to make room for its frame takes a third of
+ * an answer. */
 #define MS_TAKES_STACK_NAME       false
 #define MS_TAKES_STACK_NAME_ALLOC true
-#define MS_BODY_NAME(result, fn, cls, first, declared, types, passed, forwarded, ...)                        \
+#define MS_BODY_NAME(result, fn, cls, outc, declared, types, passed, forwarded, ...)                         \
     _Static_assert(MS_FAMILY == MS_API_CUDA_RUNTIME || MS_FAMILY == MS_API_NCCL,                             \
                    #fn " would have to record");                                                             \
-    enum { MS_KEEPS_SITE_##fn = true };                                                                      \
+    MS_HITS(fn, cls, declared, __VA_ARGS__)                                                                  \
     static MS_NOINLINE result whole_##fn declared                                                            \
     {                                                                                                        \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
@@ -182,28 +215,22 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
             ms_serve_expect_free(ms_args_.key);                                                              \
         ms_status_ = ((result(*) types)ms_target_->real)passed;                                              \
         ms_name_end(&ms_call_, (int)ms_status_);                                                             \
-        if (ms_args_.runtime && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                        \
-            !ms_runtime_knows(ms_args_.runtime, ms_target_))                                                 \
-            ms_runtime_learn(ms_args_.runtime, ms_target_, ms_call_.driver);                                 \
+        if (ms_args_.hit && ms_args_.out && ms_status_ == 0 && ms_call_.served &&                            \
+            !ms_runtime_knows(ms_args_.hit, ms_target_))                                                     \
+            ms_runtime_learn(ms_args_.hit, ms_target_, ms_call_.driver);                                     \
         return ms_status_;                                                                                   \
     }                                                                                                        \
-    _Pragma("GCC diagnostic push")                                                                           \
-        _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static MS_INLINE bool hits_##fn declared    \
-    {                                                                                                        \
-        const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
-        return ms_args_.runtime && ms_fast_##cls(MS_ROW_##fn, ms_frame_, ms_caller_, &ms_args_);             \
-    }                                                                                                        \
-    _Pragma("GCC diagnostic pop") static MS_NOINLINE result body_##fn declared                               \
+    static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
         const struct ms_args ms_args_ = {__VA_ARGS__};                                                       \
         int ms_answer_;                                                                                      \
-        if (first(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))                   \
+        if (MS_FIRST_##outc(cls)(MS_ROW_##fn, ms_target_, ms_frame_, ms_caller_, &ms_args_, &ms_answer_))    \
             return (result)ms_answer_;                                                                       \
         return whole_##fn forwarded;                                                                         \
     }
 
 /* How many begin is `height`, which rank of how many `given` of `bytes`. */
-#define MS_BODY_COMMUNICATOR(result, fn, cls, first, declared, types, passed, forwarded, ...)                \
+#define MS_BODY_COMMUNICATOR(result, fn, cls, outc, declared, types, passed, forwarded, ...)                 \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -220,7 +247,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* Noted wherever the call comes from, our own code included: without a frame, and before the vendor hears of
  * it. */
-#define MS_BODY_LISTEN(result, fn, cls, first, declared, types, passed, forwarded, ...)                      \
+#define MS_BODY_LISTEN(result, fn, cls, outc, declared, types, passed, forwarded, ...)                       \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -230,7 +257,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 /* A phase is told of before the vendor hears of it, or with the vendor's answer. */
-#define MS_BODY_TELL(result, fn, cls, first, declared, types, passed, forwarded, ...)                        \
+#define MS_BODY_TELL(result, fn, cls, outc, declared, types, passed, forwarded, ...)                         \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -240,7 +267,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ((result(*) types)ms_target_->real)passed;                                                    \
     }
 
-#define MS_BODY_TELL_ANSWER(result, fn, cls, first, declared, types, passed, forwarded, ...)                 \
+#define MS_BODY_TELL_ANSWER(result, fn, cls, outc, declared, types, passed, forwarded, ...)                  \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -252,7 +279,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
     }
 
 /* An allocator's report is taken before it reaches whom it is for. */
-#define MS_BODY_INNER(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
+#define MS_BODY_INNER(result, fn, cls, outc, declared, types, passed, forwarded, ...)                        \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -274,7 +301,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         }                                                                                                    \
         return ms_status_;                                                                                   \
     }
-#define MS_BODY_USE(result, fn, cls, first, declared, types, passed, forwarded, ...)                         \
+#define MS_BODY_USE(result, fn, cls, outc, declared, types, passed, forwarded, ...)                          \
     MS_NO_HITS(fn)                                                                                           \
     MS_USING(body, result, fn, declared, types, passed, __VA_ARGS__)
 
@@ -287,7 +314,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* No frame: a comparison behind the vendor's function is all there is to it. The call is a part of the
  * wrapper, so that its arguments are not handed on twice. */
-#define MS_BODY_STATUS(result, fn, cls, first, declared, types, passed, forwarded, ...)                      \
+#define MS_BODY_STATUS(result, fn, cls, outc, declared, types, passed, forwarded, ...)                       \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE void refused_##fn(const struct ms_target *target, int status,                         \
                                          const struct ms_args *args, const void *frame, const void *caller)  \
@@ -309,7 +336,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* A status, and where uses are noted, of what the vendor has read. All that is rare is a function of its own,
  * so that the frame of the others is small. */
-#define MS_BODY_LAUNCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                      \
+#define MS_BODY_LAUNCH(result, fn, cls, outc, declared, types, passed, forwarded, ...)                       \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result refused_##fn(result ms_status_, MS_STRIP declared)                             \
     {                                                                                                        \
@@ -347,7 +374,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                   \
     }
 
-#define MS_BODY_ASK(result, fn, cls, first, declared, types, passed, forwarded, ...)                         \
+#define MS_BODY_ASK(result, fn, cls, outc, declared, types, passed, forwarded, ...)                          \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -368,7 +395,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         return ms_status_;                                                                                   \
     }
 
-#define MS_BODY_WATCH(result, fn, cls, first, declared, types, passed, forwarded, ...)                       \
+#define MS_BODY_WATCH(result, fn, cls, outc, declared, types, passed, forwarded, ...)                        \
     MS_NO_HITS(fn)                                                                                           \
     static MS_NOINLINE result body_##fn declared                                                             \
     {                                                                                                        \
@@ -417,7 +444,7 @@ static inline void ms_stay(const char *unused)
         const struct ms_target *ms_target_ = NULL;                                                           \
         const enum ms_version_node ms_node_ = node;                                                          \
         if (MS_KEEPS_SITE_##fn && ms_resolve_keeps(MS_ROW_##fn, ms_caller_, ms_node_) &&                     \
-            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                      \
+            ms_hit_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         ms_caller_ = __builtin_return_address(0);                                                            \
@@ -443,7 +470,7 @@ static inline void ms_stay(const char *unused)
         const void *ms_caller_ = __builtin_return_address(0), *ms_frame_ = __builtin_frame_address(0);       \
         const struct ms_target *ms_target_ = ms_wrapper_slot_target(MS_ROW_##fn, slot);                      \
         if (MS_KEEPS_SITE_##fn && ms_resolve_kept_is(MS_ROW_##fn, ms_target_) &&                             \
-            ms_runtime_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                      \
+            ms_hit_may_be_fast(MS_ROW_##fn) && hits_##fn forwarded)                                          \
             return (result)0;                                                                                \
         const char ms_stays_ __attribute__((cleanup(ms_stay), unused)) = 0;                                  \
         return body_##fn forwarded;                                                                          \
@@ -478,7 +505,7 @@ static inline void ms_stay(const char *unused)
 #define MS_HOOK(result, fn, params, args, cls, outc, look, reason, ...)                                      \
     result fn params;                                                                                        \
     MS_SHAPE(cls)                                                                                            \
-    (result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS, MS_STRIP params), params, args,              \
+    (result, fn, cls, outc, (MS_CONTEXT_PARAMS, MS_STRIP params), params, args,                              \
      (MS_CONTEXT_ARGS, MS_STRIP args), __VA_ARGS__)                                                          \
         MS_REACHED(result, fn, cls, (MS_REACHED_PARAMS, MS_STRIP params), (MS_CONTEXT_ARGS, MS_STRIP args))  \
             MS_ROW(MS_FAMILY, result, fn, params, (MS_CONTEXT_ARGS, MS_STRIP args),                          \
@@ -487,7 +514,7 @@ static inline void ms_stay(const char *unused)
 #define MS_HOOK0(result, fn, cls, outc, look, reason, ...)                                                   \
     result fn(void);                                                                                         \
     MS_SHAPE(cls)                                                                                            \
-    (result, fn, cls, MS_FIRST_##outc(cls), (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__) \
+    (result, fn, cls, outc, (MS_CONTEXT_PARAMS), (void), (), (MS_CONTEXT_ARGS), __VA_ARGS__)                 \
         MS_REACHED(result, fn, cls, (MS_REACHED_PARAMS), (MS_CONTEXT_ARGS))                                  \
             MS_ROW(MS_FAMILY, result, fn, (void), (MS_CONTEXT_ARGS), (MS_REACHED_ARGS), cls, outc, look)
 

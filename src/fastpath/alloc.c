@@ -146,15 +146,17 @@ static MS_NOINLINE uint64_t give_in_turn(struct ms_heap *heap, const struct requ
     return given.address;
 }
 
-/* Of what lies at hand in the heap, which is of this context. The driver may leave something in errno. */
+/* Of what lies at hand in the heap, which is of this context. The driver may leave something in errno, and in
+ * the thread's last error. */
 static MS_NOINLINE uint64_t alloc_of_heap(struct ms_thread *me, uint64_t context, uint64_t bytes,
                                           ms_stack_id stack, uint16_t api)
 {
     const struct request r = {.context = context, .bytes = bytes, .stack = stack, .api = api};
     const struct ms_fast_heap *at = &me->fast.of_context;
     struct ms_heap *heap = at->heap;
-    int saved_errno = *me->errno_place;
+    int saved_errno = *me->errno_place, error = ms_gpu_error_before(heap->gpu);
     struct ms_slot *slot = ms_heap_slot_at_hand(heap, bytes);
+    ms_gpu_error_rewind(heap->gpu, error);
     *me->errno_place = saved_errno;
     if (MS_UNLIKELY(!slot))
         return 0;

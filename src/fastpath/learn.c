@@ -21,11 +21,11 @@ MS_NOINLINE void ms_fast_forget_all(struct ms_thread *me)
     streams_forget(me);
 }
 
-/* True if a free in the heap waits for nothing, and nothing is filled, which never changes once it serves. */
+/* True if nothing is filled, and no rule has frees wait, which never changes once it serves. */
 static bool is_plain(const struct ms_heap *heap)
 {
     return ms_policy->free_rule == MS_POOL_FENCE && !ms_policy->poison_free && !ms_policy->poison_alloc &&
-           ms_policy->pack != MS_POOL_PACK_NONE && heap->gpu->ctx_record_event && heap->gpu->ctx_get_current;
+           ms_policy->pack != MS_POOL_PACK_NONE && heap->gpu->ctx_get_current;
 }
 
 /* The heap's thread cache and the shard of its device, if both are this thread's own, and the record can
@@ -45,6 +45,7 @@ static bool learn(struct ms_thread *me, struct ms_heap *heap, enum ms_heap_state
         ms_fast_forget_all(me);
     /* Asked behind that, since whoever changes it says so then. */
     if (!own || atomic_load_explicit(&heap->state, memory_order_seq_cst) != state ||
+        !(heap->arena || ms_fence_can_close(heap)) /* each free would wait */ ||
         !at.shard->latest_row /* no site was looked for so far */)
         return false;
     me->fast.own = own;

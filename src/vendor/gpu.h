@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/devices.h"
 #include "vendor/abi/cuda_driver.h"
 
@@ -184,6 +185,12 @@ static inline void ms_gpu_error_rewind(const struct ms_gpu *gpu, int error)
 /** Leaves the last error as a call does that was answered with `status` and without the vendor; `before` was
  * there. */
 void ms_gpu_error_answered(const struct ms_gpu *gpu, int before, int status);
+/** As ms_gpu_error_answered, of a success for which the vendor was asked nothing that leaves an error. */
+static MS_INLINE void ms_gpu_error_hit(const struct ms_gpu *gpu)
+{
+    if (!gpu->keeps_errors)
+        gpu->vendor->error_set(gpu, 0);
+}
 
 /** The calling thread's context (0 if none) and its device. */
 int ms_gpu_current(const struct ms_gpu *gpu, uint64_t *context_p);

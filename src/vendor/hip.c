@@ -90,6 +90,28 @@ static CUresult pop(CUcontext *unused)
                : CUDA_SUCCESS;
 }
 
+static MS_INLINE CUresult current_of(const struct places *places, CUcontext *context_p)
+{
+    int index = -1;
+    hipError_t status = places->get_device(&index);
+
+    if (status != hipSuccess || index < 0 || index >= MS_DEVICES_HIP)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *context_p = (CUcontext)(uintptr_t)&places->device[index];
+    return CUDA_SUCCESS;
+}
+
+/* CUDA's question names no library, so each has a function of its own. */
+#define EACH_LIBRARY(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define CURRENT(i)                                                                                           \
+    static CUresult current_of_##i(CUcontext *context_p)                                                     \
+    {                                                                                                        \
+        return current_of(&libraries[i], context_p);                                                         \
+    }
+EACH_LIBRARY(CURRENT)
+#define CURRENT_OF(i) current_of_##i,
+static CUresult (*const currents[LIBRARIES])(CUcontext *) = {EACH_LIBRARY(CURRENT_OF)};
+
 /* Before 7.1 there is no function that tells streams apart. A stream that was made has its handle, as its
  * beginning and its end are seen; a thread's own ones, one for each device, have the thread's number. */
 static CUresult stream_get_id(CUstream stream, unsigned long long *id_p)
@@ -165,6 +187,7 @@ static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     if (places) {
         places->get_device = (hipError_t(*)(int *))gpu->own[GET_DEVICE];
         places->set_device = (hipError_t(*)(int))gpu->own[SET_DEVICE];
+        gpu->ctx_get_current = currents[places - libraries];
         gpu->ctx_push = push;
         gpu->ctx_pop = pop;
     }
@@ -181,7 +204,7 @@ static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 static int current(const struct ms_gpu *gpu, uint64_t *context_p)
 {
     hipError_t (*get_device)(int *) = (hipError_t(*)(int *))gpu->own[GET_DEVICE];
-    struct places *places = (struct places *)gpu->own[PLACES];
+    const struct places *places = (const struct places *)gpu->own[PLACES];
     int index = -1, device;
 
     *context_p = 0;

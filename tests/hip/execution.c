@@ -5,12 +5,23 @@
 
 #include "vendor/abi/hip_fn.h"
 
+/* What comes is answered out of what the thread has at hand, as long as it may be. */
+static int warm(void)
+{
+    int status = 0;
+    void *block;
+
+    for (int i = 0; i < 100; i++)
+        status |= hipMalloc(&block, 4096) | hipFree(block);
+    return status;
+}
+
 static void say_free(const char *which, hipStream_t stream)
 {
     void *block;
-    int status = hipMalloc(&block, 1 << 20);
+    int status = hipMalloc(&block, 4096);
 
-    status |= hipMemsetAsync(block, 7, 1 << 20, stream) | hipFree(block);
+    status |= hipMemsetAsync(block, 7, 4096, stream) | hipFree(block);
     printf("%s: %d, %s\n", which, status, hipStreamQuery(stream) == hipSuccess ? "done" : "going on");
 }
 
@@ -35,8 +46,10 @@ int main(void)
     hipStream_t own, its;
     int status = hipStreamCreateWithFlags(&own, hipStreamNonBlocking);
 
+    status |= warm();
     say_free("a stream", own);
     say_ended(own);
+    status |= warm();
     status |= hipExecutionCtxStreamCreate(&its, (hipExecutionCtx_t)&context, hipStreamNonBlocking, 0);
     say_free("a stream of a context", its);
     return status;

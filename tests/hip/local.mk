@@ -42,5 +42,15 @@ check_PROGRAMS += tests/hip/rocblas
 tests_hip_rocblas_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/rocblas.sh
 
+# Calls that are answered out of what a thread has at hand.
+check_PROGRAMS += tests/hip/direct_5 tests/hip/direct_6 tests/hip/direct_7
+tests_hip_direct_5_SOURCES = tests/hip/direct.c
+tests_hip_direct_5_LDADD = libamdhip64.so.5 -ldl $(MS_BESIDE_ALL)
+tests_hip_direct_6_SOURCES = tests/hip/direct.c
+tests_hip_direct_6_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
+tests_hip_direct_7_SOURCES = tests/hip/direct.c
+tests_hip_direct_7_LDADD = libamdhip64.so.7 -ldl $(MS_BESIDE_ALL)
+dist_check_SCRIPTS += tests/hip/direct.sh
+
 check_PROGRAMS += tests/hip/ipc
 tests_hip_ipc_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)

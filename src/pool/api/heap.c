@@ -262,6 +262,16 @@ void ms_heap_revoke(struct ms_heap *heap)
         ms_bias_revoke_owner(&heap->cache.tcaches[i].lock);
 }
 
+void ms_heap_revoke_all(void)
+{
+    uint32_t count = atomic_load_explicit(&ms_heap_count, memory_order_seq_cst);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ms_heap *heap = atomic_load_explicit(&ms_heaps[i], memory_order_acquire);
+        if (heap)
+            ms_heap_revoke(heap);
+    }
+}
+
 void ms_pool_context_ending(uint64_t context)
 {
     struct ms_heap *heap = ms_heap_of(context);

@@ -107,6 +107,8 @@ void ms_pool_warn(const char *line);
 /* heap.c */
 /** It serves no longer, which its state says already: what threads have at hand of it (hit.c) is void. */
 void ms_heap_revoke(struct ms_heap *heap);
+/** As ms_heap_revoke, of all heaps of contexts. */
+void ms_heap_revoke_all(void);
 /** The bytes that the device has left, as far as is known; near the end of its memory, waste is worth more
  * than calls to the vendor. Heap's lock held. */
 uint64_t ms_heap_left(const struct ms_heap *heap);

@@ -54,8 +54,8 @@ extern MS_HIDDEN _Atomic bool ms_fence_streams_lost; /* ms_pool_streams_lost was
 /** True if streams can have work in the context's memory and take no event of ours. */
 static inline bool ms_fence_is_unreachable(const struct ms_fence *fence)
 {
-    return atomic_load_explicit(&fence->unreachable, memory_order_relaxed) ||
-           atomic_load_explicit(&ms_fence_streams_lost, memory_order_relaxed);
+    return atomic_load_explicit(&fence->unreachable, memory_order_seq_cst) ||
+           atomic_load_explicit(&ms_fence_streams_lost, memory_order_seq_cst);
 }
 /** A stream of the context is about to end. */
 void ms_fence_stream_ends(uint64_t context, CUstream stream);

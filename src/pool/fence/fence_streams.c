@@ -85,17 +85,18 @@ _Atomic bool ms_fence_streams_lost;
 
 void ms_pool_streams_lost(void)
 {
-    if (!atomic_exchange_explicit(&ms_fence_streams_lost, true, memory_order_relaxed))
-        ms_pool_note(
-            "a stream of an execution context of HIP's is used, whose device nobody tells: each free "
-            "waits, as the vendor's does");
+    if (atomic_exchange_explicit(&ms_fence_streams_lost, true, memory_order_seq_cst))
+        return;
+    ms_heap_revoke_all();
+    ms_pool_note("a stream of an execution context of HIP's is used, whose device nobody tells: each free "
+                 "waits, as the vendor's does");
 }
 
 void ms_pool_unreachable(uint64_t context)
 {
     struct ms_heap *heap = ms_heap_known(context);
-    if (heap)
-        atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_relaxed);
+    if (heap && !atomic_fetch_add_explicit(&heap->fence.unreachable, 1, memory_order_seq_cst))
+        ms_heap_revoke(heap);
 }
 
 CUstream ms_fence_own_stream(struct ms_heap *heap, enum ms_own_stream which)
