@@ -122,7 +122,7 @@ static void graph_owed_add(uint64_t exec, uint64_t address, bool is_free)
     ms_unlock(&lock);
 }
 
-static void note_largest(uint64_t exec, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+static void note_largest(const struct ms_gpu *gpu, uint64_t exec, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     bool is_device = params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     struct largest *largest;
@@ -133,7 +133,7 @@ static void note_largest(uint64_t exec, const CUDA_MEM_ALLOC_NODE_PARAMS *params
         *largest = (struct largest){.by = largest->by};
     if (largest && is_device && params->bytesize > largest->bytes) {
         largest->bytes = params->bytesize;
-        largest->device = ms_device_number(MS_MAKER_CUDA, params->poolProps.location.id);
+        largest->device = ms_device_number(ms_gpu_maker(gpu), params->poolProps.location.id);
     }
     ms_unlock(&lock);
 }
@@ -161,7 +161,7 @@ static void graph_owed_note(const struct ms_gpu *gpu, CUgraphNode node, CUgraphN
     if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && gpu->graph_alloc_params &&
         gpu->graph_alloc_params(node, &params) == CUDA_SUCCESS && params.dptr) {
         graph_owed_add(*exec, params.dptr, false);
-        note_largest(*exec, &params);
+        note_largest(gpu, *exec, &params);
     } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE && gpu->graph_free_params &&
                gpu->graph_free_params(node, &address) == CUDA_SUCCESS && address)
         graph_owed_add(*exec, address, true);

@@ -189,6 +189,7 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
                        .thread = ms_thread_id(),
                        .device = is_known ? (int16_t)device : (int16_t)-1,
                        .api = outer->row});
+    ms_call_describe_device(gpu, device); /* a launch, behind which the vendor is not to be asked, needs it */
     if (!gpu->device_graph_memory || !is_known)
         ms_ledger_blind_spot(
             "memory of graph allocation nodes: the driver takes it when the graph is launched");
@@ -198,6 +199,12 @@ void ms_graph_memory_node(const struct ms_call *call, uint64_t address, int devi
 }
 
 /* --- blocks: what was launched, and is the program's to free -------------------------------------------- */
+
+/* Whose calls that nobody saw have made a piece. */
+static uint16_t unseen_maker(const struct ms_gpu *gpu)
+{
+    return ms_gpu_maker(gpu) == MS_MAKER_HIP ? MS_ROW_hipGraphAddMemAllocNode : MS_ROW_cuGraphAddMemAllocNode;
+}
 
 static void graph_memory_record(const struct ms_gpu *gpu, const struct node *node, enum ms_space space,
                                 uint64_t key, uint64_t bytes, int device)
@@ -210,7 +217,7 @@ static void graph_memory_record(const struct ms_gpu *gpu, const struct node *nod
                              .kind = MS_KIND_GRAPH,
                              .device = (int16_t)device,
                              .outlives_context = true,
-                             .api = node ? node->api : MS_ROW_cuGraphAddMemAllocNode,
+                             .api = node ? node->api : unseen_maker(gpu),
                              .stack = node ? node->stack : 0};
 
     ms_call_describe_device(gpu, device);

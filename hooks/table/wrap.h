@@ -38,12 +38,17 @@
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 /* Macros for what a row says of its arguments. */
-#define MS_IS_ALLOC_NODE(params) ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+#define MS_IS_ALLOC_NODE_HIP(params) ((params) && (params)->type == hipGraphNodeTypeMemAlloc)
+#define MS_IS_ALLOC_NODE(params)     ((params) && (params)->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 #define MS_ARRAY_BYTES_2D(d)                                                                                 \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, 0, (d)->Format, (d)->NumChannels, 1) : 0)
 #define MS_ARRAY_BYTES_3D(d, levels)                                                                         \
     ((d) ? ms_gpu_array_bytes((d)->Width, (d)->Height, (d)->Depth, (d)->Format, (d)->NumChannels, (levels))  \
          : 0)
+#define MS_LOCATION_DEVICE_HIP(prop)                                                                         \
+    ((prop) && (prop)->location.type == hipMemLocationTypeDevice                                             \
+         ? ms_device_number(MS_MAKER_HIP, (prop)->location.id)                                               \
+         : MS_DEVICE_NONE)
 #define MS_LOCATION_DEVICE(prop)                                                                             \
     ((prop) && (prop)->location.type == CU_MEM_LOCATION_TYPE_DEVICE                                          \
          ? ms_device_number(MS_MAKER_CUDA, (prop)->location.id)                                              \
@@ -343,7 +348,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         const struct ms_use ms_use_ = {__VA_ARGS__};                                                         \
         const struct ms_args ms_args_ = {.asked = ms_use_.asked};                                            \
         MS_AGAIN(result, fn, types, passed)                                                                  \
+        int ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                       \
         ms_no_memory_look(MS_ROW_##fn, (int)ms_status_, ms_target_->gpu, &ms_args_, ms_frame_, ms_caller_);  \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                           \
         if (ms_use_is_wanted((int)ms_status_))                                                               \
             ms_use_told(ms_target_, &ms_use_, NULL);                                                         \
         return ms_status_;                                                                                   \
@@ -366,11 +373,18 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
         struct ms_graph_launch ms_launch_;                                                                   \
         if (MS_LIKELY(!ms_use_.launches_graph || !ms_quota_is_bounded()))                                    \
             return launched_##fn forwarded;                                                                  \
+        int ms_error_ = MS_ERROR_BEFORE(ms_target_->gpu);                                                    \
+        result ms_status_ = (result)ms_families[MS_FAMILY].no_memory[0];                                     \
         if (!ms_graph_memory_launch_begins(MS_ROW_##fn, ms_target_->gpu, ms_use_.exec, ms_frame_,            \
-                                           ms_caller_, &ms_launch_))                                         \
-            return (result)ms_families[MS_FAMILY].no_memory[0];                                              \
-        result ms_status_ = launched_##fn forwarded;                                                         \
+                                           ms_caller_, &ms_launch_)) {                                       \
+            MS_ERROR_ANSWERED(ms_target_->gpu, ms_error_, (int)ms_status_);                                  \
+            return ms_status_;                                                                               \
+        }                                                                                                    \
+        MS_ERROR_REWIND(ms_target_->gpu, ms_error_);                                                         \
+        ms_status_ = launched_##fn forwarded;                                                                \
+        ms_error_ = MS_ERROR_NOW(ms_target_->gpu);                                                           \
         ms_graph_memory_launch_ends((int)ms_status_, &ms_launch_);                                           \
+        MS_ERROR_BACK(ms_target_->gpu, ms_error_);                                                           \
         return ms_status_;                                                                                   \
     }
 

@@ -141,6 +141,18 @@ static void bind_pools(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
         (__typeof__(gpu->device_get_default_mem_pool))find(arg, "hipDeviceGetDefaultMemPool");
 }
 
+/* Nodes have CUDA's numbers, and their parameters CUDA's places. What kernels and copies use is not read. */
+static void bind_graphs(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
+{
+    gpu->device_graph_memory =
+        (__typeof__(gpu->device_graph_memory))find(arg, "hipDeviceGetGraphMemAttribute");
+    gpu->graph_nodes = (__typeof__(gpu->graph_nodes))find(arg, "hipGraphGetNodes");
+    gpu->graph_node_type = (__typeof__(gpu->graph_node_type))find(arg, "hipGraphNodeGetType");
+    gpu->graph_child = (__typeof__(gpu->graph_child))find(arg, "hipGraphChildGraphNodeGetGraph");
+    gpu->graph_alloc_params = (__typeof__(gpu->graph_alloc_params))find(arg, "hipGraphMemAllocNodeGetParams");
+    gpu->graph_free_params = (__typeof__(gpu->graph_free_params))find(arg, "hipGraphMemFreeNodeGetParams");
+}
+
 static void bind_memory(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
 {
     gpu->mem_alloc = (__typeof__(gpu->mem_alloc))find(arg, "hipMalloc");
@@ -199,6 +211,7 @@ static void hip_bind(struct ms_gpu *gpu, ms_gpu_find_func_t find, void *arg)
     gpu->pointer_attribute = (__typeof__(gpu->pointer_attribute))find(arg, "hipPointerGetAttribute");
     bind_memory(gpu, find, arg);
     bind_pools(gpu, find, arg);
+    bind_graphs(gpu, find, arg);
 }
 
 static int current(const struct ms_gpu *gpu, uint64_t *context_p)

@@ -64,6 +64,32 @@
 #pragma redefine_extname cuMemAllocFromPoolAsync hipMallocFromPoolAsync
 #pragma redefine_extname cuMemFreeAsync hipFreeAsync
 #pragma redefine_extname cuMemGetAddressRange_v2 hipMemGetAddressRange
+#pragma redefine_extname cudaDeviceGraphMemTrim hipDeviceGraphMemTrim
+#pragma redefine_extname cuDeviceGetGraphMemAttribute hipDeviceGetGraphMemAttribute
+#pragma redefine_extname cuGraphAddMemAllocNode hipGraphAddMemAllocNode
+#pragma redefine_extname cuGraphAddMemFreeNode hipGraphAddMemFreeNode
+#pragma redefine_extname cuGraphAddNode hipGraphAddNode
+#pragma redefine_extname cuGraphCreate hipGraphCreate
+#pragma redefine_extname cuGraphDestroy hipGraphDestroy
+#pragma redefine_extname cuGraphExecDestroy hipGraphExecDestroy
+#pragma redefine_extname cuGraphInstantiateWithFlags hipGraphInstantiateWithFlags
+#pragma redefine_extname cuGraphLaunch hipGraphLaunch
+#pragma redefine_extname cudaMemGetInfo hipMemGetInfo
+#pragma redefine_extname cudaGetLastError hipGetLastError
+#pragma redefine_extname cuInit hipInit
+#pragma redefine_extname cuDevicePrimaryCtxRetain hipDevicePrimaryCtxRetain
+#pragma redefine_extname cuCtxSetCurrent hipCtxSetCurrent
+#pragma redefine_extname cuMemCreate hipMemCreate
+#pragma redefine_extname cuMemRelease hipMemRelease
+#pragma redefine_extname cuMemMap hipMemMap
+#pragma redefine_extname cuMemUnmap hipMemUnmap
+#pragma redefine_extname cuMemSetAccess hipMemSetAccess
+#pragma redefine_extname cuMemAddressReserve hipMemAddressReserve
+#pragma redefine_extname cuMemAllocManaged hipMallocManaged
+#pragma redefine_extname cuArrayCreate_v2 hipArrayCreate
+#pragma redefine_extname cuMemGetInfo_v2 hipMemGetInfo
+#pragma redefine_extname cuMemPoolCreate hipMemPoolCreate
+#pragma redefine_extname cuDeviceGraphMemTrim hipDeviceGraphMemTrim
 #endif
 
 #endif

@@ -9,4 +9,8 @@ tests_limit_race_LDADD = libcudart.so.13 libcuda.so.1 -ldl -lpthread
 dist_check_SCRIPTS += tests/limit/race.py
 check_PROGRAMS += tests/limit/sizes
 tests_limit_sizes_LDADD = libcudart.so.13 libcuda.so.1 -ldl
+check_PROGRAMS += tests/limit/sizes_hip
+tests_limit_sizes_hip_SOURCES = tests/limit/sizes.c tests/hip/as_cuda.h
+tests_limit_sizes_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_limit_sizes_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/limit/sizes.py

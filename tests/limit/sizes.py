@@ -9,7 +9,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
-PROGRAM = os.path.join(BUILD, "tests", "limit", "sizes")
+HERE = os.path.join(BUILD, "tests", "limit")
 OUT = 2
 # By program: what it says natively, on a device of 8 GiB; and under a limit of 1 GiB.
 FACTS = {
@@ -24,8 +24,10 @@ FACTS = {
     "nine_tenths": ({"total_mib": 8192}, {"total_mib": 1024, "left_mib": 1024, "block": 0, "beyond_mib": 0, "left_at_last_mib": 0}),
 }
 FACTS["graphs"] = ({"refused": 0, "beside": 0},
-                   {"block": 0, "node": 0, "make": 0, "refused": OUT, "free": 0, "launch": 0, "left_mib": 512, "beside": OUT, "again": 0, "wait": 0,
+                   {"block": 0, "node": 0, "make": 0, "refused": OUT, "refused_last": 0, "free": 0, "launch": 0, "left_mib": 512, "beside": OUT, "again": 0, "wait": 0,
                     "destroy": 0, "trim": 0, "block_again": 0})
+# HIP has no pools of the host's, and one last error for all of its functions.
+HIP = {"ways": {"host_pool": 1}, "graphs": {"refused_last": OUT}}
 # NVML, and the totals of properties: by MEMSHIM_MEMINFO and the limit. The simulator's NVML looks at every process of the machine, so the device is one that
 # whatever else runs here does not fill.
 CARD = ("first_total_mib", "first_free_mib", "then_total_mib", "then_free_mib", "then_used_mib", "then_sum_mib", "properties_mib", "device_mib")
@@ -45,8 +47,8 @@ BESIDE = {
 }
 
 
-def run(program, env, **more):
-    done = subprocess.run([PROGRAM, program], env={"MEMSIM_MEMORY": "8G", **env, **more}, text=True, capture_output=True, timeout=120, check=False)
+def run(program, env, vendor="sizes", **more):
+    done = subprocess.run([os.path.join(HERE, vendor), program], env={"MEMSIM_MEMORY": "8G", **env, **more}, text=True, capture_output=True, timeout=120, check=False)
     return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())} if done.returncode == 0 else {"exit": done.returncode}
 
 
@@ -54,19 +56,19 @@ def holds(said, facts):
     return all(said.get(name) == value for name, value in facts.items())
 
 
-def under(program, **more):
-    return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more))
+def under(program, vendor="sizes", **more):
+    return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more), vendor)
 
 
-def two(program):
+def two(program, vendor):
     """At the same time, each with a half of the device. Their contexts are made one after the other: what is made at one moment cannot be told apart."""
-    where = os.path.join(TMP, "two-" + program)
+    where = os.path.join(TMP, "two-%s-%s" % (vendor, program))
     os.makedirs(os.path.join(where, "device"))
     env = shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", MEMSHIM_SHARE="1G/1G", MEMSHIM_DIR=where, MEMSIM_MEMORY="2G",
                            MEMSIM_LEDGER=os.path.join(where, "device"))
     pair = []
     for _ in range(2):
-        pair.append(subprocess.Popen([PROGRAM, program, "together"], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        pair.append(subprocess.Popen([os.path.join(HERE, vendor), program, "together"], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         pair[-1].stdout.readline()
     for one in pair:
         one.stdin.write("\n")
@@ -74,18 +76,21 @@ def two(program):
     return [{name: int(value) for name, value in (line.split() for line in one.communicate(timeout=120)[0].splitlines())} for one in pair]
 
 
-plan(6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
-for name, (natively, limited) in FACTS.items():
-    said = run(name, native_environment())
-    fact(holds(said, natively), "%s: natively the device is the bound" % name, ["%s" % said])
+plan(2 * 6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
+for vendor, (name, (natively, limited)) in ((vendor, facts) for vendor in ("sizes", "sizes_hip") for facts in FACTS.items()):
+    if vendor == "sizes_hip":
+        limited = {**limited, **HIP.get(name, {})}
+    called = name if vendor == "sizes" else "HIP, " + name
+    said = run(name, native_environment(), vendor)
+    fact(holds(said, natively), "%s: natively the device is the bound" % called, ["%s" % said])
     for mode in ("pool", "track"):
-        said = under(name, MEMSHIM_MODE=mode, MEMSHIM_LIMIT="1G")
-        fact(holds(said, limited), "%s: the limit is, MEMSHIM_MODE=%s" % (name, mode), ["%s" % said])
+        said = under(name, vendor, MEMSHIM_MODE=mode, MEMSHIM_LIMIT="1G")
+        fact(holds(said, limited), "%s: the limit is, MEMSHIM_MODE=%s" % (called, mode), ["%s" % said])
     for words, share in (("at most", "512M/1G"), ("of a device of that length, beside what is kept for others", "1G")):
-        said = under(name, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
-        fact(holds(said, limited), "%s: so is a share, %s" % (name, words), ["%s" % said])
-    both = two(name)
-    fact(all(holds(said, limited) for said in both), "%s: two of them beside one another, each with its share" % name, ["%s" % said for said in both])
+        said = under(name, vendor, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
+        fact(holds(said, limited), "%s: so is a share, %s" % (called, words), ["%s" % said])
+    both = two(name, vendor)
+    fact(all(holds(said, limited) for said in both), "%s: two of them beside one another, each with its share" % called, ["%s" % said for said in both])
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
     fact(holds(said, limited), "%s: a context counts" % name, ["%s" % said])

@@ -10,15 +10,16 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
-PROGRAM = os.path.join(BUILD, "tests", "stream", "graph_memory")
+MAKERS = {"graph_memory": ("cudaMallocAsync", "cuGraphAddMemAllocNode", "cuGraphAddNode", "cuGraphAddNode_v2"),
+          "graph_memory_hip": ("hipMallocAsync", "hipGraphAddMemAllocNode", "hipGraphAddNode")}
 REPORT = os.path.join(TMP, "report.json")
 ENDS = ("kept", "trimmed", "reset")
 MODES = ({"MEMSHIM_MODE": "pool"}, {"MEMSHIM_MODE": "track"})
 
 
-def run(end, env):
+def run(program, end, env):
     """What it printed, by name, and all of it."""
-    done = subprocess.run([PROGRAM, end], env={**env, "MEMSIM_DEVICES": "2"}, text=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run([os.path.join(BUILD, "tests", "stream", program), end], env={**env, "MEMSIM_DEVICES": "2"}, text=True, capture_output=True, timeout=60, check=False)
     lines = done.stdout.splitlines() if done.returncode == 0 else []
     return dict(line.rsplit(" ", 1) for line in lines), lines
 
@@ -29,13 +30,13 @@ def amount(report, device):
     return next((row["kinds"].get("graph", none) for row in report["devices"] if row["index"] == device), none)
 
 
-plan(len(ENDS) * (1 + 6 * len(MODES)))
-for end in ENDS:
-    said, native = run(end, native_environment())
-    fact(len(native) > 50 and int(said["most"]) > 0 and (end != "trimmed" or said["reserved"] == "0"), "%s: it holds natively" % end, native)
+plan(len(MAKERS) * len(ENDS) * (1 + 6 * len(MODES)))
+for program, end in ((program, end) for program in MAKERS for end in ENDS):
+    said, native = run(program, end, native_environment())
+    fact(len(native) > 50 and int(said["most"]) > 0 and (end != "trimmed" or said["reserved"] == "0"), "%s, %s: it holds natively" % (program, end), native)
     for mode in MODES:
-        name = "%s, %s" % (end, " ".join("%s=%s" % pair for pair in mode.items()))
-        _, lines = run(end, shim_environment(REPORT, **mode))
+        name = "%s, %s, %s" % (program, end, " ".join("%s=%s" % pair for pair in mode.items()))
+        _, lines = run(program, end, shim_environment(REPORT, **mode))
         fact(lines == native, "%s: it prints the same" % name, ["%s natively, then %s" % pair for pair in zip(native, lines) if pair[0] != pair[1]])
         valid = subprocess.run([os.environ["TEST_VALID"], REPORT], text=True, capture_output=True, check=False)
         fact(valid.returncode == 0, "%s: the report is valid" % name, [valid.stdout + valid.stderr])
@@ -48,7 +49,7 @@ for end in ENDS:
         leaks = sum(leak["bytes"] for leak in report["leaks"])
         fact(live - seen[0] - seen[1] == leaks == 1 << 20, "%s: nothing else is live but what the program has" % name, ["%d live, %d leaked" % (live, leaks)])
         makers = {(site["api"], site["stack"] > 0) for site in report["sites"] if site["kind"] == "graph" and site["total_bytes"]}
-        fact(makers and makers <= {(api, True) for api in ("cudaMallocAsync", "cuGraphAddMemAllocNode", "cuGraphAddNode", "cuGraphAddNode_v2")},
+        fact(makers and makers <= {(api, True) for api in MAKERS[program]},
              "%s: it is told by the calls that made the nodes, with their stacks" % name, ["%s" % makers])
         coverage = report["coverage"]
         fact(not coverage["unseen_frees"] and not coverage["blind_spots"] and not coverage["replaced_blocks"],

@@ -14,8 +14,11 @@ tests_stream_pools_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_rest_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_reuse_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_waits_LDADD = libcudart.so.13 libcuda.so.1
-# The pool API of HIP, asked by the same source.
-check_PROGRAMS += tests/stream/pools_hip
+# The same sources for HIP.
+check_PROGRAMS += tests/stream/graph_memory_hip tests/stream/pools_hip
+tests_stream_graph_memory_hip_SOURCES = tests/stream/graph_memory.c tests/hip/as_cuda.h
+tests_stream_graph_memory_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_stream_graph_memory_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 tests_stream_pools_hip_SOURCES = tests/stream/pools.c tests/hip/as_cuda.h
 tests_stream_pools_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
 tests_stream_pools_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)

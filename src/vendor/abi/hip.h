@@ -297,7 +297,42 @@ typedef struct hipExternalMemoryBufferDesc_st {
     unsigned flags;
 } hipExternalMemoryBufferDesc;
 
-typedef struct hipMemAllocNodeParams hipMemAllocNodeParams; /* handed on, never looked into */
+/* Nodes of graphs: numbers and places are CUDA's. */
+typedef struct hipMemAllocNodeParams {
+    hipMemPoolProps poolProps;
+    const hipMemAccessDesc *accessDescs;
+    size_t accessDescCount, bytesize;
+    void *dptr;
+} hipMemAllocNodeParams;
+
+typedef enum hipGraphNodeType {
+    hipGraphNodeTypeGraph = 4,
+    hipGraphNodeTypeEmpty = 5,
+    hipGraphNodeTypeMemAlloc = 10,
+    hipGraphNodeTypeMemFree = 11
+} hipGraphNodeType;
+
+typedef struct hipGraphNodeParams {
+    hipGraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        hipMemAllocNodeParams alloc;
+        struct {
+            void *dptr;
+        } free;
+    };
+    long long reserved2;
+} hipGraphNodeParams;
+
+typedef enum hipGraphMemAttributeType {
+    hipGraphMemAttrUsedMemCurrent = 0,
+    hipGraphMemAttrUsedMemHigh = 1,
+    hipGraphMemAttrReservedMemCurrent = 2,
+    hipGraphMemAttrReservedMemHigh = 3
+} hipGraphMemAttributeType;
+
+typedef struct hipGraphInstantiateParams hipGraphInstantiateParams; /* handed on, never looked into */
 typedef enum hipDriverProcAddressQueryResult {
     HIP_GET_PROC_ADDRESS_SUCCESS = 0,
     HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,

@@ -237,6 +237,28 @@ hipError_t hipGraphDestroy(hipGraph_t graph);
 hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *node, char *log,
                                size_t log_bytes);
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t *exec, hipGraph_t graph, unsigned long long flags);
+hipError_t hipGraphInstantiateWithParams(hipGraphExec_t *exec, hipGraph_t graph,
+                                         hipGraphInstantiateParams *params);
+hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *count);
+hipError_t hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType *type);
+hipError_t hipGraphAddEmptyNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                size_t count);
+hipError_t hipGraphAddChildGraphNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                     size_t count, hipGraph_t child);
+hipError_t hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *graph);
+hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                   size_t count, hipMemAllocNodeParams *params);
+hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                  size_t count, void *ptr);
+hipError_t hipDrvGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after,
+                                     size_t count, hipDeviceptr_t ptr);
+hipError_t hipGraphAddNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *after, size_t count,
+                           hipGraphNodeParams *params);
+hipError_t hipGraphMemAllocNodeGetParams(hipGraphNode_t node, hipMemAllocNodeParams *params);
+hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *ptr_p);
+hipError_t hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttributeType attribute, void *value);
+hipError_t hipDeviceSetGraphMemAttribute(int device, hipGraphMemAttributeType attribute, void *value);
+hipError_t hipDeviceGraphMemTrim(int device);
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream);
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec);
 
