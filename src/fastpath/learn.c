@@ -35,7 +35,10 @@ static bool learn(struct ms_thread *me, struct ms_heap *heap, enum ms_heap_state
 {
     struct ms_fast_heap at = {.heap = heap};
     bool others_are_void = false;
-    if (!ms_last_tcache || ms_stack_sampling() || !is_plain(heap) || !ms_thread_id())
+    /* One that was only made known, and serves nobody yet, has no library. */
+    if (!ms_last_tcache || ms_stack_sampling() ||
+        atomic_load_explicit(&heap->state, memory_order_acquire) != state || !is_plain(heap) ||
+        !ms_thread_id())
         return false;
     at.tcache = &heap->cache.tcaches[ms_last_tcache - 1];
     struct ms_bias *lock =
