@@ -90,6 +90,14 @@
 #pragma redefine_extname cuMemGetInfo_v2 hipMemGetInfo
 #pragma redefine_extname cuMemPoolCreate hipMemPoolCreate
 #pragma redefine_extname cuDeviceGraphMemTrim hipDeviceGraphMemTrim
+#pragma redefine_extname cudaGraphGetNodes hipGraphGetNodes
+#pragma redefine_extname cudaStreamCreate hipStreamCreate
+#pragma redefine_extname cudaStreamIsCapturing hipStreamIsCapturing
+#pragma redefine_extname cudaPointerGetAttributes hipPointerGetAttributes
+#pragma redefine_extname cuPointerGetAttribute hipPointerGetAttribute
+#pragma redefine_extname cuPointerSetAttribute hipPointerSetAttribute
+#pragma redefine_extname cuMemRetainAllocationHandle hipMemRetainAllocationHandle
+#pragma redefine_extname cuDeviceGetDefaultMemPool hipDeviceGetDefaultMemPool
 #endif
 
 #endif

@@ -2,8 +2,8 @@
  * binding.c - cudaMemPoolCreate as a binding of another language calls it: nothing is linked, every function
  * is found at run time, by dlsym in the runtime or in the driver, or by cuGetProcAddress; the properties are
  * a zeroed block of bytes that is filled by offset and passed by pointer; a pool is a number. Prints "what
- * value" lines. The argument says by which way: runtime, driver or lookup; with "12" behind it by the runtime
- * of CUDA 12, with
+ * value" lines. The argument says by which way: runtime, driver, lookup or hip; with "12" behind it by the
+ * runtime of CUDA 12, with
  * "_ptsz" by the twins whose default stream is the thread's own, which is the stream then.
  */
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ static uintptr_t stream_for(const char *way)
 
     if (twins && !strncmp(way, "runtime", 7))
         return 0;
-    if (!strncmp(way, "runtime", 7)) {
+    if (!strncmp(way, "runtime", 7) || !strcmp(way, "hip")) {
         CALL("StreamCreateWithFlags", &stream, 1, 0, 0);
         return stream;
     }
@@ -86,14 +86,15 @@ static uintptr_t stream_for(const char *way)
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "runtime";
-    int runtime = !strncmp(way, "runtime", 7);
+    int hip = !strcmp(way, "hip"), runtime = hip || !strncmp(way, "runtime", 7);
     unsigned char props[88];
     uintptr_t pool = 0, stream;
     uint64_t value = UINT64_MAX;
     void *p[64] = {NULL};
 
     twins = strstr(way, "_ptsz") != NULL;
-    library = dlopen(!runtime            ? "libcuda.so.1"
+    library = dlopen(hip                 ? "libamdhip64.so.7"
+                     : !runtime          ? "libcuda.so.1"
                      : strstr(way, "12") ? "libcudart.so.12"
                                          : "libcudart.so.13",
                      RTLD_NOW | RTLD_LOCAL);
@@ -101,7 +102,7 @@ int main(int argc, char **argv)
         printf("%s\n", dlerror());
         return 1;
     }
-    prefix = runtime ? "cuda" : "cu";
+    prefix = hip ? "hip" : runtime ? "cuda" : "cu";
     if (!strncmp(way, "lookup", 6))
         lookup = (func_t)(uintptr_t)dlsym(library, "cuGetProcAddress_v2");
     stream = stream_for(way);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/hip/as_cuda.h"
 #include "vendor/abi/cuda_driver.h"
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime.h"
@@ -172,6 +173,7 @@ static void beside_legacy_elsewhere(void)
     cudaStreamDestroy(blocking);
 }
 
+#ifndef TEST_HIP
 /* A context of the program's own, which ends while a block from one of its streams lives. */
 static void contexts(void)
 {
@@ -192,6 +194,7 @@ static void contexts(void)
     SAY("contexts.free_null", cuMemFreeAsync(q, (CUstream)stream));
     SAY("contexts.synchronize", cudaStreamSynchronize(stream));
 }
+#endif
 
 static void *thread(void *block)
 {
@@ -224,12 +227,14 @@ static void threads(void)
 
 static void *without_context(void *block)
 {
-    CUcontext context = (CUcontext)block;
     CUdeviceptr p = 0, q = 0;
     CUmemoryPool pool = NULL;
 
+#ifndef TEST_HIP /* where every thread has a device */
+    CUcontext context = (CUcontext)block;
     SAY("no_context.current", cuCtxGetCurrent(&context));
     SAY("no_context.none", context == NULL);
+#endif
     SAY("no_context.alloc", cuMemAllocAsync(&p, 5000, (CUstream)stream));
     SAY("no_context.pool", cuDeviceGetDefaultMemPool(&pool, 0));
     SAY("no_context.alloc_from", cuMemAllocFromPoolAsync(&q, 5000, pool, (CUstream)stream));
@@ -262,7 +267,9 @@ int main(void)
     beside_legacy(cudaStreamCaptureModeThreadLocal, "legacy_thread_local");
     beside_legacy(cudaStreamCaptureModeRelaxed, "legacy_relaxed");
     beside_legacy_elsewhere();
+#ifndef TEST_HIP
     contexts();
+#endif
     threads();
     elsewhere();
     return 0;

@@ -15,7 +15,17 @@ tests_stream_rest_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_reuse_LDADD = libcudart.so.13 libcuda.so.1
 tests_stream_waits_LDADD = libcudart.so.13 libcuda.so.1
 # The same sources for HIP.
-check_PROGRAMS += tests/stream/graph_memory_hip tests/stream/pools_hip
+check_PROGRAMS += tests/stream/captures_hip tests/stream/corners_hip tests/stream/graph_memory_hip tests/stream/origins_hip \
+	tests/stream/pools_hip
+tests_stream_captures_hip_SOURCES = tests/stream/captures.c tests/hip/as_cuda.h
+tests_stream_captures_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_stream_captures_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
+tests_stream_corners_hip_SOURCES = tests/stream/corners.c tests/hip/as_cuda.h
+tests_stream_corners_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_stream_corners_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
+tests_stream_origins_hip_SOURCES = tests/stream/origins.c tests/hip/as_cuda.h
+tests_stream_origins_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
+tests_stream_origins_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 tests_stream_graph_memory_hip_SOURCES = tests/stream/graph_memory.c tests/hip/as_cuda.h
 tests_stream_graph_memory_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7
 tests_stream_graph_memory_hip_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/hip/as_cuda.h"
 #include "vendor/abi/cuda_driver.h"
 #include "vendor/abi/cuda_driver_fn.h"
 #include "vendor/abi/cuda_runtime.h"
