@@ -17,6 +17,9 @@ extern const struct sim_rules sim_front;
 /** Costs and faults of one call: the status to answer, or 0. Reads the environment the first time, and starts
  * the rooms. */
 int sim_front_enter(unsigned fn);
+/** All pools of a device end, with the memory that is in use of them; its default pool is as it was made. The
+ * calling thread's context is the device's. */
+void sim_front_end_pools(int ordinal);
 /** Counts and notes a call of something that is not simulated. */
 void sim_front_unsupported(unsigned fn);
 

@@ -40,7 +40,7 @@ EXTRA_libcuda_so_1_DEPENDENCIES = libsimrooms.a
 noinst_LIBRARIES += libsimrooms.a libsimfront.a
 libsimrooms_a_SOURCES = $(sim_cuda_rooms)
 libsimrooms_a_CFLAGS = $(libcuda_so_1_CFLAGS)
-libsimfront_a_SOURCES = sim/cuda/front.c sim/cuda/front.h
+libsimfront_a_SOURCES = sim/cuda/front.c sim/cuda/front.h sim/cuda/frontpools.c
 libsimfront_a_CFLAGS = $(libcuda_so_1_CFLAGS)
 sim_cuda_front = libsimfront.a libsimrooms.a
 

@@ -205,7 +205,8 @@ HIP_API hipSetDeviceFlags(unsigned flags)
     return hip_leave(cuDevicePrimaryCtxSetFlags_v2(chosen, flags));
 }
 
-/* Everything of the device's goes, whoever holds it; the next use makes it anew. */
+/* Everything of the device's goes, whoever holds it, its pools too (clr, Device::Reset); the next use makes
+ * it anew. */
 static int reset(int device)
 {
     CUcontext context = hip_context(device);
@@ -213,6 +214,8 @@ static int reset(int device)
 
     if (!context)
         return hip_device_count() ? hipErrorInvalidDevice : hipErrorNoDevice;
+    if (hip_bind_to(device) == hipSuccess)
+        sim_front_end_pools(device);
     pthread_mutex_lock(&lock);
     atomic_store(&contexts[device], NULL);
     status = (int)cuDevicePrimaryCtxReset_v2(device);

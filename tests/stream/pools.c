@@ -379,15 +379,27 @@ static void reset(void)
     cudaMemPool_t pool = NULL;
     cudaStream_t fresh = NULL;
     void *p = NULL, *q = NULL;
+    CUdeviceptr base = 0;
+    size_t size = 0;
 
     cudaMemPoolCreate(&pool, &props);
     cudaMallocAsync(&p, 4096, stream);
     cudaMallocFromPoolAsync(&q, 4096, pool, stream);
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    set(pool, 4, UINT64_MAX);
     cudaStreamSynchronize(stream);
     SAY("reset", cudaDeviceReset());
     SAY("reset.new_stream", cudaStreamCreateWithFlags(&fresh, cudaStreamNonBlocking));
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    printf("reset.threshold %llu\n", (unsigned long long)attribute(pool, 4));
+    printf("reset.used %llu\n", (unsigned long long)attribute(pool, 7));
+    printf("reset.reserved %llu\n", (unsigned long long)attribute(pool, 5));
+    SAY("reset.knows_its_memory", cuMemGetAddressRange_v2(&base, &size, (CUdeviceptr)p) == 0);
+    SAY("reset.knows_that_of_pools", cuMemGetAddressRange_v2(&base, &size, (CUdeviceptr)q) == 0);
+    SAY("reset.free_before", cudaFreeAsync(p, fresh) != 0);
     SAY("reset.alloc", cudaMallocAsync(&p, 5000, fresh));
     SAY("reset.use", cudaMemsetAsync(p, 3, 5000, fresh));
+    printf("reset.used_then %llu\n", (unsigned long long)attribute(pool, 7));
     SAY("reset.free", cudaFreeAsync(p, fresh));
     SAY("reset.synchronize", cudaDeviceSynchronize());
 }
