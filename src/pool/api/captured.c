@@ -75,9 +75,9 @@ static void captured_change(uint64_t context, uint64_t stream, bool open)
 void ms_pool_capture_leave(uint64_t context, uint64_t stream, bool open)
 {
     struct ms_heap *heap = entered;
-    ms_captures_answered();
     if (open != ms_capture_is_open(stream, context))
         captured_change(context, stream, open);
+    ms_captures_answered(); /* behind that: one that began counts as open all the time */
     entered = NULL;
     if (heap)
         ms_unlock(&heap->fence.lock);
