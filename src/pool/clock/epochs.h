@@ -32,6 +32,8 @@ struct ms_fence {
     _Atomic uint64_t freed;       /* the newest epoch that tags something */
     struct ms_fence_timeline time;
     uint64_t orphaned; /* in this epoch a stream ended whose work only an event over the context covers */
+    uint64_t left;     /* in this one, whose work an event of the ring covers, and none of another timeline */
+    _Atomic uint64_t uncovered;   /* in this one, whose work nothing covers but a wait for the device */
     CUstream own[MS_OWN_STREAMS]; /* NULL: not made yet */
     _Atomic int graphs;           /* of the context, that may know addresses */
     _Atomic uint32_t unreachable; /* streams that can have work and take no event of ours */

@@ -157,7 +157,8 @@ void ms_fence_forget(struct ms_heap *heap)
     ms_fence_timeline_end(&fence->time, true);
     ms_pending_begin(heap);
     memset(fence->own, 0, sizeof(fence->own));
-    fence->orphaned = 0;
+    fence->orphaned = fence->left = 0;
+    atomic_store_explicit(&fence->uncovered, 0, memory_order_relaxed);
     atomic_store_explicit(&fence->unreachable, 0, memory_order_relaxed);
     atomic_store_explicit(&heap->fence.graphs, 0, memory_order_relaxed);
     ms_unlock(&fence->lock);

@@ -44,7 +44,8 @@ int ms_fence_mark(struct ms_heap *heap, CUstream stream, uint64_t upto);
 bool ms_fence_by_streams(const struct ms_heap *heap);
 int ms_fence_mark_streams(struct ms_heap *heap, uint64_t upto);
 /** Events in all streams of the context, the last of which tells of `upto`, put into any timeline; each
- * counts in `events_p` (or NULL). Under the lock of the context's fence, or the streams'. */
+ * counts in `events_p` (or NULL). Into another than the fence's there is none before all is over that ended
+ * streams have left. Under the lock of the fence, where it is its timeline, or else the streams'. */
 int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_t upto,
                        _Atomic uint64_t *events_p);
 /** True if an epoch can close at all: by an event over the context, or because each stream that can have work
@@ -55,7 +56,9 @@ extern MS_HIDDEN _Atomic bool ms_fence_streams_lost; /* ms_pool_streams_lost was
 static inline bool ms_fence_is_unreachable(const struct ms_fence *fence)
 {
     return atomic_load_explicit(&fence->unreachable, memory_order_seq_cst) ||
-           atomic_load_explicit(&ms_fence_streams_lost, memory_order_seq_cst);
+           atomic_load_explicit(&ms_fence_streams_lost, memory_order_seq_cst) ||
+           atomic_load_explicit(&fence->uncovered, memory_order_seq_cst) >
+               ms_fence_timeline_reached(&fence->time);
 }
 /** A stream of the context is about to end. */
 void ms_fence_stream_ends(uint64_t context, CUstream stream);

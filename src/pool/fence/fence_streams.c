@@ -40,15 +40,31 @@ static int mark_one(struct ms_fence_timeline *time, CUstream stream, uint64_t up
     return status;
 }
 
+/* True if what streams have left that ended is over: their events stand in the fence's own timeline. */
+static bool is_left_over(struct ms_heap *heap)
+{
+    struct ms_fence *fence = &heap->fence;
+    ms_lock(&fence->lock);
+    if (fence->left > ms_fence_timeline_covered(&fence->time))
+        ms_fence_close_locked(heap, NULL);
+    if (fence->left > ms_fence_timeline_reached(&fence->time))
+        ms_fence_poll_locked(heap);
+    bool over = fence->left <= ms_fence_timeline_reached(&fence->time);
+    ms_unlock(&fence->lock);
+    return over;
+}
+
 int ms_fence_mark_each(struct ms_fence_timeline *time, uint64_t context, uint64_t upto,
                        _Atomic uint64_t *events_p)
 {
-    const struct ms_heap *heap = ms_heap_known(context);
+    struct ms_heap *heap = ms_heap_known(context);
     const struct ms_stream *stream = NULL;
     struct ms_context_scope visit;
     int status = CUDA_SUCCESS;
     if (!heap || ms_fence_is_unreachable(&heap->fence))
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (time != &heap->fence.time && !is_left_over(heap))
+        return CUDA_ERROR_NOT_READY;
     ms_context_scope_begin(&visit, time->gpu, context);
     while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)
         status = mark_one(time, ms_stream_handle(stream), 0, events_p);
@@ -114,6 +130,13 @@ static bool serves(const struct ms_heap *heap)
     return atomic_load_explicit(&heap->state, memory_order_acquire) == MS_HEAP_SERVING;
 }
 
+/* No epoch closes by events any more, and each free waits, until the device was waited for. */
+static void leave_uncovered(struct ms_heap *heap, uint64_t epoch)
+{
+    atomic_store_explicit(&heap->fence.uncovered, epoch, memory_order_seq_cst);
+    ms_heap_revoke(heap);
+}
+
 /* Its work goes on after the stream's end; the next epoch waits for this event as well. Where other streams
  * cannot be reached there is none, for no epoch closes. */
 void ms_fence_stream_ends(uint64_t context, CUstream stream)
@@ -121,8 +144,12 @@ void ms_fence_stream_ends(uint64_t context, CUstream stream)
     struct ms_heap *heap = ms_heap_of(context);
     if (!heap || !serves(heap))
         return;
+    struct ms_fence *fence = &heap->fence;
+    uint64_t epoch = atomic_load_explicit(&fence->time.now, memory_order_relaxed);
     if (!ms_fence_by_streams(heap)) /* what it leaves behind an event over the context covers */
-        heap->fence.orphaned = atomic_load_explicit(&heap->fence.time.now, memory_order_relaxed);
-    else if (!ms_fence_is_unreachable(&heap->fence) && ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)
-        ms_pool_unreachable(context);
+        fence->orphaned = epoch;
+    else if (ms_fence_is_unreachable(fence) || ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)
+        leave_uncovered(heap, epoch);
+    else
+        fence->left = epoch;
 }

@@ -225,8 +225,18 @@ static struct ms_stream_arena *stream_arena_find(const struct ms_stream *stream,
     return arena;
 }
 
+/* False where events in all streams stand for one over the context, and what streams leave that end cannot be
+ * kept: that is in the fence of the context's heap. */
+static bool can_tell_all(const struct ms_stream *stream)
+{
+    const struct ms_gpu *gpu = stream->time.gpu;
+    return !gpu->streams_tell || ms_heap_make(gpu, ms_stream_context(stream), stream->device);
+}
+
 static struct ms_stream_arena *stream_arena_bind(struct ms_stream *stream, struct ms_mempool *pool)
 {
+    if (!can_tell_all(stream))
+        return NULL;
     ms_cross_free_collect();
     ms_lock(&ms_streams_lock);
     struct ms_stream_arena *arena = stream_arena_find(stream, pool);
