@@ -363,30 +363,31 @@ static CUresult event_synchronize(CUevent handle)
     return CUDA_SUCCESS;
 }
 
-static struct ms_gpu gpu = {.vendor = &ms_gpu_cuda,
-                            .ctx_get_current = get_current,
-                            .ctx_get_device = get_device,
-                            .device_total_mem = total_mem,
-                            .exchange_capture_mode = exchange,
-                            .legacy = (CUstream)1,
-                            .legacy_is_named = true,
-                            .stream_get_id = get_id,
-                            .stream_get_ctx = get_ctx,
-                            .stream_is_capturing = is_capturing,
-                            .mem_alloc_from_pool_async = alloc,
-                            .mem_free_async = free_async,
-                            .mem_free = free_now,
-                            .mem_pool_get_attribute = attribute,
-                            .mem_pool_trim_to = trim,
-                            .device_get_mem_pool = get_pool,
-                            .device_get_default_mem_pool = get_default,
-                            .event_create = event_create,
-                            .event_destroy = event_destroy,
-                            .event_record = event_record,
-                            .event_query = event_query,
-                            .event_synchronize = event_synchronize,
-                            .stream_wait_event = wait_event,
-                            .ctx_record_event = context_record};
+static const struct ms_gpu functions = {.vendor = &ms_gpu_cuda,
+                                        .ctx_get_current = get_current,
+                                        .ctx_get_device = get_device,
+                                        .device_total_mem = total_mem,
+                                        .exchange_capture_mode = exchange,
+                                        .legacy = (CUstream)1,
+                                        .legacy_is_named = true,
+                                        .stream_get_id = get_id,
+                                        .stream_get_ctx = get_ctx,
+                                        .stream_is_capturing = is_capturing,
+                                        .mem_alloc_from_pool_async = alloc,
+                                        .mem_free_async = free_async,
+                                        .mem_free = free_now,
+                                        .mem_pool_get_attribute = attribute,
+                                        .mem_pool_trim_to = trim,
+                                        .device_get_mem_pool = get_pool,
+                                        .device_get_default_mem_pool = get_default,
+                                        .event_create = event_create,
+                                        .event_destroy = event_destroy,
+                                        .event_record = event_record,
+                                        .event_query = event_query,
+                                        .event_synchronize = event_synchronize,
+                                        .stream_wait_event = wait_event,
+                                        .ctx_record_event = context_record};
+static struct ms_gpu gpu;
 
 /* --- what a test does ----------------------------------------------------------------------------------- */
 
@@ -424,6 +425,12 @@ static void get_to(struct stream *s, uint64_t seq)
     s->done = further ? seq : s->done;
     for (unsigned i = 0; further && i < MODEL_STREAMS; i++)
         get_to(&streams[i], streams[i].id == s->sees[i].id ? s->sees[i].seq : 0);
+}
+
+void model_finish_all(void)
+{
+    for (unsigned i = 0; i < MODEL_STREAMS; i++)
+        streams[i].done = streams[i].issued;
 }
 
 void model_finish(uint64_t handle)
@@ -572,8 +579,9 @@ static void removed(const struct ms_segment_record *segment)
 struct ms_pool_policy model_policy;
 static const struct ms_pool_observer observer = {.segment_added = added, .segment_removed = removed};
 
-const struct ms_gpu *model_fresh(uint64_t capacity)
+struct ms_gpu *model_fresh(uint64_t capacity)
 {
+    gpu = functions;
     free(units); /* fresh pages: few are ever touched */
     units = calloc(UNITS, sizeof *units);
     memset(streams, 0, sizeof streams);

@@ -33,8 +33,9 @@ struct model {
 extern struct model model;
 extern uint64_t model_segments;
 
-/** A driver with a default pool and no streams but the legacy one; and the pool on it with its defaults. */
-const struct ms_gpu *model_fresh(uint64_t capacity);
+/** A driver with a default pool and no streams but the legacy one; and the pool on it with its defaults. Who
+ * wants another driver changes what it has before its first stream. */
+struct ms_gpu *model_fresh(uint64_t capacity);
 extern struct ms_pool_policy model_policy;
 extern uint64_t model_keep;
 /** A stream's handle; handles come back, identities do not. 0 without room. */
@@ -43,6 +44,8 @@ uint64_t model_stream(void);
 void model_destroy_stream(uint64_t handle);
 void model_issue(uint64_t handle);
 void model_finish(uint64_t handle);
+/** Of all streams, those that have ended too. */
+void model_finish_all(void);
 bool model_is_done(uint64_t handle);
 void model_capture(uint64_t handle, bool begin);
 /** A pool of the program's, told to memshim. */

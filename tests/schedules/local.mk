@@ -20,7 +20,7 @@ tests_schedules_libprograms_a_SOURCES = tests/schedules/programs.h tests/schedul
 	tests/schedules/programs_stacks.c tests/schedules/programs_share.c tests/schedules/programs_quota.c tests/schedules/programs_run.c tests/schedules/touch.c \
 	tests/schedules/programs_heap.c tests/schedules/programs_parts.c tests/schedules/programs_small.c \
 	tests/schedules/programs_small_record.c tests/schedules/programs_small_streams.c \
-	tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/programs_wholes.c \
+	tests/schedules/programs_hits.c tests/schedules/programs_fences.c tests/schedules/programs_fences_hip.c tests/schedules/programs_wholes.c \
 	hooks/serve/serve_handles.c tests/schedules/recorded.h tests/schedules/recorded.c \
 	tests/schedules/calls.h tests/schedules/calls.c tests/pool/trim.c
 tests_schedules_libprograms_a_CPPFLAGS = $(tests_schedules_libsubject_a_CPPFLAGS) -I$(top_srcdir)/tests/pool

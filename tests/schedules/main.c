@@ -39,10 +39,10 @@ static struct keep {
 } * keep;
 
 static const struct program *const lists[] = {
-    wrong_programs,  litmus_programs, locks_programs,        heap_programs,          streams_programs,
-    ledger_programs, inner_programs,  stacks_programs,       run_programs,           parts_programs,
-    small_programs,  hits_programs,   small_record_programs, small_streams_programs, fences_programs,
-    wholes_programs, share_programs,  quota_programs};
+    wrong_programs,      litmus_programs, locks_programs,        heap_programs,          streams_programs,
+    ledger_programs,     inner_programs,  stacks_programs,       run_programs,           parts_programs,
+    small_programs,      hits_programs,   small_record_programs, small_streams_programs, fences_programs,
+    fences_hip_programs, wholes_programs, share_programs,        quota_programs};
 uint64_t program_seed;
 
 void program_leave_out(const char *words, char *left, unsigned task)

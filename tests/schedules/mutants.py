@@ -6,6 +6,7 @@ those that take back what a commit mended, by which the name ends; `weak` show i
 BIAS_C, BIAS_H, LOCK_H = "src/base/thread/bias.c", "src/base/thread/bias.h", "src/base/lock.h"
 POOL, EPOCHS, TCACHE = "src/pool/api/pool.c", "src/pool/clock/epochs.h", "src/pool/cache/tcache.c"
 FENCE, PENDING, FAST_ALLOC, FAST_FREE = "src/pool/fence/fence.c", "src/pool/fence/pending.c", "src/fastpath/alloc.c", "src/fastpath/free.c"
+STREAMS, CAPTURES, WAIT = "src/pool/fence/fence_streams.c", "src/pool/clock/captures.c", "src/pool/fence/wait.c"
 ADMISSION, ASKS, QUOTA = "src/share/admission.c", "src/share/asks.c", "src/quota/quota.c"
 MUTANTS = (
     ("leaving-1beca02", "src/pool/stream/stream_arena.c", " || atomic_load(&arena->leaving)", "", "pool-gone", "history"),
@@ -75,11 +76,27 @@ MUTANTS = (
      "    bool idle =\n        ms_wait_is_over(other, begin, begin + slot->extent->slot_bytes) || ms_stream_arena_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n",
      "    ms_lock(&ms_streams_lock);\n    bool idle = ms_stream_arena_is_idle(other);\n    ms_unlock(&ms_streams_lock);\n"
      "    struct ms_slot *slot = ms_fallback_from_heap(other->heap, c->request);\n    if (!slot)\n        return NULL;\n", "small-lent", "plain"),
-    ("fence-end-not-marked", "src/pool/fence/fence_streams.c", "    else if (!ms_fence_is_unreachable(&heap->fence) && ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)\n", "    else if (false)\n", "small-fence-stream-ends", "plain"),
+    ("fence-end-not-marked", STREAMS, "    else if (ms_fence_is_unreachable(fence) || ms_fence_mark(heap, stream, 0) != CUDA_SUCCESS)\n", "    else if (false)\n", "small-fence-stream-ends", "plain"),
     ("fence-default-first", "src/pool/fence/fence_streams.c", "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)\n",
      "    status = status == CUDA_SUCCESS ? mark_one(time, DEFAULT_STREAM, upto, events_p) : status;\n"
      "    while (status == CUDA_SUCCESS && (stream = ms_stream_next_in(context, stream)) != NULL)\n", "small-fence-stream-ends", "plain"),
     ("fence-orphans-forgotten", "src/pool/fence/fence_streams.c", "fence->orphaned > ms_fence_timeline_covered(&fence->time) || ", "", "small-fence-turns", "plain"),
+    ("hip-left-not-waited", STREAMS, "    if (time != &heap->fence.time && !is_left_over(heap))\n", "    if (false && !is_left_over(heap))\n", "small-hip-left", "plain"),
+    ("hip-left-not-said", STREAMS, "        fence->left = epoch;\n", "        (void)epoch;\n", "small-hip-left", "plain"),
+    ("hip-uncovered-not-said", STREAMS, "    atomic_store_explicit(&heap->fence.uncovered, epoch, memory_order_seq_cst);\n", "    (void)epoch;\n", "small-hip-left", "plain"),
+    ("hip-uncovered-marked", STREAMS, "    if (!heap || ms_fence_is_unreachable(&heap->fence))\n", "    if (!heap)\n", "small-hip-left", "plain"),
+    ("hip-behind-default-alone", "src/pool/stream/cross_free.c", "? ms_fence_mark_each(time, ms_stream_context(stream), point, NULL)\n", "? ms_fence_timeline_mark(time, (CUstream)MS_STREAM_LEGACY, point)\n", "small-hip-left", "plain"),
+    ("hip-several-known", "src/pool/clock/fence_timeline.c", "bool known = mark->number && mark->number <=", "bool known = mark->number <=", "small-hip-stream-ends", "plain"),
+    ("hip-captures-not-looked-for", CAPTURES, "    if (MS_LIKELY(!ms_captures_may_be_open()))\n        return true;\n    ms_captures_let_end(gpu);\n    return false;\n", "    return true;\n", "small-hip-capture", "plain"),
+    ("hip-captures-looked-first", CAPTURES, "    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);\n    atomic_thread_fence(memory_order_seq_cst);\n    if (MS_LIKELY(!ms_captures_may_be_open()))\n        return true;\n    ms_captures_let_end(gpu);\n    return false;\n",
+     "    if (ms_captures_may_be_open())\n        return false;\n    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);\n    return true;\n", "small-hip-capture", "plain"),
+    ("hip-capture-answered-first", "src/pool/api/captured.c", "    struct ms_heap *heap = entered;\n    if (open", "    struct ms_heap *heap = entered;\n    ms_captures_answered();\n    if (open", "small-hip-capture", "plain"),
+    ("hip-capture-not-awaited", CAPTURES, "    return atomic_load_explicit(&inside, memory_order_acquire) == 0;\n", "    return true;\n", "small-hip-capture", "plain"),
+    ("hip-capture-not-announced", CAPTURES, "    if (!announced)\n        captures_count(1);\n    announced = true;\n", "", "small-hip-capture", "plain"),
+    ("hip-wait-beside-capture", WAIT, "heap->gpu->ctx_synchronize && !ms_fence_captured(heap) && !ms_captures_may_be_open();", "heap->gpu->ctx_synchronize;", "small-hip-waits", "plain"),
+    ("hip-wait-not-let-in", WAIT, "    while (atomic_load_explicit(&entering, memory_order_acquire) &&\n", "    while (false &&\n", "small-hip-waits", "plain"),
+    ("hip-wait-epoch-late", WAIT, "        epoch = ms_pending_next_epoch(heap);\n        *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;\n",
+     "        *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;\n        epoch = ms_pending_next_epoch(heap);\n", "small-hip-waited", "plain"),
     ("returning-not-counted", "src/pool/blocks/fallback.c", "        bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;", "        bool returning = false;", "returning", "plain"),
     ("returning-counted-late", "src/pool/blocks/segment.c", "    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n    if (stream)\n        done = free_async(heap, stream, segments, count);\n",
      "    if (stream)\n        done = free_async(heap, stream, segments, count);\n    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n", "returning", "plain"),

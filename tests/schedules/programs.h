@@ -33,7 +33,7 @@ void ledger_program_check(void);
 extern const struct program heap_programs[], locks_programs[], litmus_programs[], streams_programs[],
     ledger_programs[], inner_programs[], stacks_programs[], run_programs[], wrong_programs[],
     parts_programs[], small_programs[], wholes_programs[], hits_programs[], fences_programs[],
-    small_record_programs[], small_streams_programs[], share_programs[],
+    fences_hip_programs[], small_record_programs[], small_streams_programs[], share_programs[],
     quota_programs[]; /* a name of NULL ends each */
 
 #endif
