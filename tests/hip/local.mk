@@ -38,8 +38,13 @@ tests_hip_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
 tests_hip_later_linked_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
 dist_check_SCRIPTS += tests/hip/later.sh
 
+# PyTorch's allocators, and rocBLAS's handles in threads.
+check_PROGRAMS += tests/hip/torch_allocator
+tests_hip_torch_allocator_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
+dist_check_SCRIPTS += tests/hip/allocators.py
+
 check_PROGRAMS += tests/hip/rocblas
-tests_hip_rocblas_LDADD = libamdhip64.so.6 $(MS_BESIDE_ALL)
+tests_hip_rocblas_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 dist_check_SCRIPTS += tests/hip/rocblas.sh
 
 # Calls that are answered out of what a thread has at hand.

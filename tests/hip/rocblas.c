@@ -8,7 +8,13 @@
  * that is too small is freed and allocated anew with the default added; sizes set by hand are rounded to 64
  * bytes; in stream order the constructor allocates and frees once to warm the pool, each call allocates and
  * frees on the handle's stream, and the destructor trims the device's default pool. A destructor that fails
- * aborts. */
+ * aborts.
+ *
+ * usage: rocblas SCHEME, or `rocblas threads THREADS SCHEME`: as many handles in threads, each on a stream of
+ * its own. Standard error then has what was reserved at most, and the vendor's calls. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +28,7 @@
 #define DEFAULT    (32 * MIB)
 #define CHUNK      64
 #define RESULT     64
-#define OPERATIONS 64
+#define OPERATIONS 256
 
 enum status { SUCCESS = 0, MEMORY_ERROR = 5, INTERNAL_ERROR = 6, SIZE_UNCHANGED = 8, SIZE_INCREASED = 9 };
 enum owner { ROCBLAS_MANAGED, USER_MANAGED, USER_OWNED };
@@ -38,7 +44,7 @@ struct handle {
 };
 
 static unsigned char *results; /* on the device */
-static unsigned operations;
+static atomic_uint operations;
 
 /* --- the handle --- */
 
@@ -159,8 +165,8 @@ static enum status compute(struct handle *handle, size_t size)
 {
     size_t first = (size / 3 + CHUNK - 1) / CHUNK * CHUNK,
            whole = (first + size - size / 3 + CHUNK - 1) / CHUNK * CHUNK;
-    unsigned number = operations;
     unsigned char *memory;
+    unsigned number;
 
     if (handle->querying) {
         enum status status = whole > handle->queried ? SIZE_INCREASED : SIZE_UNCHANGED;
@@ -170,7 +176,7 @@ static enum status compute(struct handle *handle, size_t size)
     memory = take(handle, whole);
     if (!memory)
         return MEMORY_ERROR;
-    operations++;
+    number = atomic_fetch_add(&operations, 1);
     fill(memory, first, (int)number + 1, handle->stream);
     fill(memory + first, whole - first, (int)number + 101, handle->stream);
     hipMemcpyAsync(results + number * 2 * RESULT, memory + first - RESULT, RESULT, hipMemcpyDeviceToDevice,
@@ -345,6 +351,69 @@ static int little(struct handle *handle)
     return 0;
 }
 
+/* --- handles in threads --- */
+
+enum { MOST_THREADS = 8, CALLS = 16 };
+static pthread_barrier_t turn;
+static bool owned;
+static atomic_uint computed;
+
+static void *in_thread(void *unused)
+{
+    static const size_t sizes[] = {8 * MIB, 20 * MIB, 3 * MIB, 22 * MIB};
+    struct handle handle;
+    hipStream_t stream;
+    void *own = NULL;
+
+    (void)unused;
+    must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
+    must(create(&handle), "a handle");
+    handle.stream = stream;
+    if (owned) {
+        must(hipMalloc(&own, 24 * MIB), "hipMalloc");
+        must((int)set_workspace(&handle, own, 24 * MIB), "a workspace");
+    }
+    for (unsigned i = 0; i < CALLS; i++)
+        computed += compute(&handle, i == CALLS / 2 ? 48 * MIB : sizes[i % 4]) == SUCCESS;
+    pthread_barrier_wait(&turn); /* so that all are as large as they get */
+    destroy(&handle);
+    must(hipStreamSynchronize(stream), "hipStreamSynchronize");
+    must(hipFree(own), "hipFree");
+    must(hipStreamDestroy(stream), "hipStreamDestroy");
+    return NULL;
+}
+
+static void say_figures(void)
+{
+    static const char *const names[] = {"hipMalloc",      "hipFree",
+                                        "hipMallocAsync", "hipMallocFromPoolAsync",
+                                        "hipFreeAsync",   "hipDeviceSynchronize"};
+    long long (*told)(const char *) = (long long (*)(const char *))dlsym(RTLD_DEFAULT, "memsim_count");
+
+    fprintf(stderr, "peak_bytes %lld\n", told ? told("peak_bytes") : -1);
+    for (unsigned i = 0; i < sizeof names / sizeof *names && told; i++)
+        fprintf(stderr, "%s %lld\n", names[i], told(names[i]));
+}
+
+static int in_threads(unsigned count, const char *scheme)
+{
+    pthread_t threads[MOST_THREADS];
+
+    if (count < 1 || count > MOST_THREADS)
+        return 2;
+    owned = !strcmp(scheme, "user_owned");
+    pthread_barrier_init(&turn, NULL, count);
+    for (unsigned i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, in_thread, NULL);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    printf("%u of %u computed\n", computed, count * CALLS);
+    judge();
+    say("freed", hipFree(results));
+    say_figures();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -357,6 +426,8 @@ int main(int argc, char **argv)
 
     if (argc < 2 || hipMalloc((void **)&results, OPERATIONS * 2 * RESULT) != hipSuccess)
         return 2;
+    if (argc == 4 && !strcmp(argv[1], "threads"))
+        return in_threads((unsigned)atoi(argv[2]), argv[3]);
     for (unsigned i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         if (strcmp(argv[1], schemes[i].name))
             continue;

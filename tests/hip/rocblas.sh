@@ -18,7 +18,7 @@ sound
 ROCBLAS_DEVICE_MEMORY_SIZE=67108864 both "preallocated: as large as the environment says, and never larger" "$program" preallocated
 right
 report "preallocated: one allocation, and a query makes none" \
-    'apis["hipMalloc"]["calls"] == 2 and sorted(s["max_bytes"] for s in r["sites"]) == [8192, 64 << 20] and live == 0'
+    'apis["hipMalloc"]["calls"] == 2 and sorted(s["max_bytes"] for s in r["sites"]) == [32768, 64 << 20] and live == 0'
 both "by hand: the size that was set, and managed again" "$program" by_hand
 right
 report "by hand: an allocation for each size that was set, and one that grew" \
