@@ -427,16 +427,11 @@ static void get_to(struct stream *s, uint64_t seq)
         get_to(&streams[i], streams[i].id == s->sees[i].id ? s->sees[i].seq : 0);
 }
 
-void model_finish_all(void)
-{
-    for (unsigned i = 0; i < MODEL_STREAMS; i++)
-        streams[i].done = streams[i].issued;
-}
-
 void model_finish(uint64_t handle)
 {
-    struct stream *s = &streams[handle <= 1 ? 0 : (handle - 0x10000) / 0x100];
-    get_to(s, s->issued);
+    for (unsigned i = 0; i < MODEL_STREAMS; i++)
+        if (handle == MODEL_ALL || i == (handle <= 1 ? 0 : (handle - 0x10000) / 0x100))
+            get_to(&streams[i], streams[i].issued);
 }
 
 bool model_is_done(uint64_t handle)

@@ -43,9 +43,8 @@ uint64_t model_stream(void);
 /** Under the pool's own watch, as hooks do it. */
 void model_destroy_stream(uint64_t handle);
 void model_issue(uint64_t handle);
+#define MODEL_ALL UINT64_MAX /* streams, those that have ended too */
 void model_finish(uint64_t handle);
-/** Of all streams, those that have ended too. */
-void model_finish_all(void);
 bool model_is_done(uint64_t handle);
 void model_capture(uint64_t handle, bool begin);
 /** A pool of the program's, told to memshim. */

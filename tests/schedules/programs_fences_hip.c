@@ -67,7 +67,7 @@ static MS_UNSYNCHRONIZED CUresult synchronize(void)
     a_call();
     destroyed += captures;
     syncs++;
-    model_finish_all();
+    model_finish(MODEL_ALL);
     a_call();
     return CUDA_SUCCESS;
 }
