@@ -4,6 +4,7 @@ A function is about memory if its name says so or if its parameters do. The patt
 function of a newer toolkit that allocates, frees, maps, shares, registers or reports memory must be caught by them, and
 a function that is caught by mistake is named in NOT_MEMORY with the reason.
 """
+import glob
 import os
 import re
 import subprocess
@@ -50,6 +51,36 @@ NOT_MEMORY = {
     "cuMemBatchDecompressAsync": "decompresses from one place to another",
     "cuGraphicsResourceSetMapFlags": "flags", "cudaGraphicsResourceSetMapFlags": "flags",
 }
+
+# What is about memory, by its name: wider than today's headers, as NAME is for CUDA.
+HIP_NAME = re.compile(r"""^hip(?:
+    (?:Ext)?(?:Mem|Malloc|Free|Host)(?!cpy|set)\w* | (?:Drv)?Pointer\w*Attribute\w*
+  | (?:Mipmapped)?Array(?:3D)?(?:Create|Destroy) | IpcM?\w*Mem\w* | \w*MemPool\w* | \w*ExternalMemory\w* | \w*GraphMem(?!cpy|set)\w*
+  | Graph\w*Mem(?:Alloc|Free)\w* | DeviceTotalMem | \w*Get(?:Global|Managed) | GetSymbol(?:Address|Size)
+  | Graphics(?:Map|Unmap|SubResource|Resource\w*Mapped)\w* | StreamAttachMemAsync
+  | Init | DeviceReset | DeviceSynchronize | SetDevice
+  | Ctx(?:Create|Destroy|GetCurrent|SetCurrent|PushCurrent|PopCurrent|Synchronize) | DevicePrimaryCtx\w*
+  | Event(?:Create|Destroy|Query|Record|Synchronize)\w*
+  | (?:Ext)?Stream(?:Create|Destroy|Query|Synchronize|WaitEvent|BeginCapture|EndCapture|IsCapturing|GetCaptureInfo)\w*
+  | Get(?:ProcAddress|DriverEntryPoint)\w*
+)$""", re.X)
+HIP_PARAMETER = re.compile(r"\b(?:hipArray|hipMipmappedArray_t|hipMemPool_t|hipMemGenericAllocationHandle_t|hipExternalMemory_t|hipDeviceptr_t)"
+                       r"\s*\*\s*\*?|\bvoid\s*\*\s*\*\s*(?:ptr|dev)")
+HIP_NOT_MEMORY = {
+    "hipMipmappedArrayGetLevel": "a view of a level", "hipGetMipmappedArrayLevel": "a view of a level",
+    "hipTexRefGetAddress": "what a texture is bound to", "hipTexRefGetArray": "what a texture is bound to",
+    "hipTexRefGetMipMappedArray": "what a texture is bound to", "hipArrayGetInfo": "asks what an array is",
+}
+# Rows of functions that the vendor's newest versions have and older ones have not, or the other way round, and that no header tells the version of.
+ELSEWHERE = {"cudaGetDeviceProperties_v2", "cudaMemAdvise_v2", "cudaMemPrefetchAsync_v2", "cudaMemPrefetchAsync_v2_ptsz", "cudaStreamGetCaptureInfo_v2",
+             "cudaStreamGetCaptureInfo_v2_ptsz", "cudaStreamGetCaptureInfo_v3", "cudaStreamGetCaptureInfo_v3_ptsz", # until 12
+             "cuMemGetLocationInfo", "cudaMemGetLocationInfo", "cuCheckpointOperationComplete", "cudaGreenCtxCreate", # since 13.4 and 13.1
+             "hipExtHostAlloc", "hipExternalMemoryGetMappedMipmappedArray", # never exported by some
+             # since 7.2, or 10
+             "hipExecutionCtxStreamCreate", "hipGreenCtxCreate", "hipDeviceGetExecutionCtx", "hipExecutionCtxDestroy", "hipExecutionCtxSynchronize",
+             "hipExecutionCtxRecordEvent", "hipExecutionCtxWaitEvent", "hipGetProcAddress_spt", "hipLibraryGetGlobal", "hipLibraryGetManaged",
+             "hipMipmappedArrayGetMemoryRequirements", "hipMemSetMemPool", "hipMemGetMemPool", "hipMemGetDefaultMemPool", "hipMemDiscardBatchAsync",
+             "hipMemPrefetchBatchAsync", "hipMemDiscardAndPrefetchBatchAsync", "hipDrvMemDiscardBatchAsync", "hipDrvMemDiscardAndPrefetchBatchAsync"}
 
 
 def preprocess(source, *flags):
@@ -98,12 +129,24 @@ def nccl_prototypes():
 
 def exports(library):
     """The names that a vendor's library exports, with no prototype: interop headers declare some, none declares others."""
-    path = os.path.join(CUDA, "lib64", library)
-    if not os.path.exists(path):
+    path = next((p for folder in ("lib64", "lib") for p in glob.glob(os.path.join(CUDA, folder, library))), None)
+    if not path:
         return {}
     listing = subprocess.run(["nm", "-D", "--defined-only", path], text=True, check=True, capture_output=True).stdout
     names = re.findall(r"^[0-9a-f]+ [TW] ((?:__)?cu\w+|p?nccl\w+)", listing, re.M)
     return {name: "" for name in names}
+
+
+def wheels(package, inside):
+    """(version, root) of each of a vendor's wheels that scripts/fetch wheels has fetched."""
+    return [(os.path.basename(path).rsplit("-", 1)[1], os.path.join(path, inside))
+            for path in sorted(glob.glob(os.path.join(os.environ["TEST_CACHE"], "wheels", package + "-*"))) if os.path.isdir(os.path.join(path, inside))]
+
+
+def bound_prototypes(root):
+    """name -> parameters, of all functions that AMD's own bindings declare: that is HIP's whole header."""
+    with open(os.path.join(root, "cyhip.pxd"), encoding="utf-8") as text:
+        return dict(re.findall(r"^cdef hipError_t (hip\w+)\(([^)]*)\)", text.read(), re.M))
 
 
 def is_memory(name, parameters):
@@ -112,6 +155,8 @@ def is_memory(name, parameters):
         return False
     if re.match(r"p?nccl", name):
         return bool(NCCL_NAME.match(name))
+    if name.startswith("hip"):
+        return name not in HIP_NOT_MEMORY and "Memcpy" not in name and bool(HIP_NAME.match(name) or HIP_PARAMETER.search(parameters))
     return bool(NAME.match(name) or PARAMETER.search(parameters))
 
 
@@ -140,11 +185,12 @@ def is_later(lookup):
 
 
 class Tap:
-    """Counts and prints facts."""
+    """Counts and prints facts; how many there are it says first, unless that is not known then."""
 
     def __init__(self, planned):
         self.number = 0
-        print("1..%d" % planned)
+        if planned is not None:
+            print("1..%d" % planned)
 
     def fact(self, passed, name, details=()):
         self.number += 1

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034
 # hip_real: the directory of libamdhip64.so.5, hip_headers: that of hip/hip_runtime_api.h; empty where there is none.
 # scripts/fetch hip unpacks Debian's packages into a cache; what is installed is as good.
-hip_cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/memshim/hip-5.2.3/usr
+hip_cache=$TEST_CACHE/hip-5.2.3/usr
 hip_missing="Debian's libamdhip64-5 is neither installed nor in $hip_cache (scripts/fetch hip)"
 hip_real=
 hip_headers=
