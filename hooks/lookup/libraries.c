@@ -333,6 +333,53 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
     return found;
 }
 
+/* `name` as it is exported in a version of its own, and as the twin for the thread's own stream of that. */
+static bool is_later(const struct ms_elf *elf, uintptr_t address, const char *name)
+{
+    static const char twins[][6] = {"", "_ptsz", "_ptds"};
+    char exported[80];
+    size_t length = strlen(name);
+
+    if (length + sizeof("_vN_ptsz") > sizeof(exported))
+        return false;
+    memcpy(exported, name, length);
+    for (char version = '2'; version <= '9'; version++) {
+        for (unsigned i = 0; i < sizeof(twins) / sizeof(twins[0]); i++) {
+            memcpy(exported + length, (const char[]){'_', 'v', version}, 3);
+            memcpy(exported + length + 3, twins[i], sizeof(twins[i]));
+            if (ms_elf_symbol(elf, exported) == address)
+                return true;
+        }
+    }
+    return false;
+}
+
+struct later_search {
+    uintptr_t address;
+    const char *name;
+    bool found;
+};
+
+static int match_later(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct later_search *search = arg;
+    struct ms_elf elf;
+    (void)size;
+
+    if (!ms_elf_holds(info, search->address))
+        return 0;
+    search->found = ms_elf_open(info, &elf) && is_later(&elf, search->address, search->name);
+    return 1;
+}
+
+bool ms_library_is_later_locked(uintptr_t address, const char *name)
+{
+    struct later_search search = {.address = address, .name = name};
+
+    ms_each_object(match_later, &search);
+    return search.found;
+}
+
 bool ms_library_is_plain_runtime(const void *real)
 {
     const struct ms_library *library;

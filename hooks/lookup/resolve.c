@@ -114,6 +114,13 @@ static void *wrap_locked(enum ms_row row, const struct ms_target *target, void *
     return wrapper ? wrapper : pointer;
 }
 
+/* A version that no row is for may have other arguments: a wrapper that knows them would lose some. */
+static void *leave_later_locked(void *pointer, int row, const char *name)
+{
+    ms_ledger_blind_spot("a function was looked up in a later version than memshim has a row for");
+    return ms_rows[row]->class == MS_CLASS_CAPTURE ? ms_unknown_trampoline_locked(pointer, name) : pointer;
+}
+
 void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, uint64_t flags)
 {
     int preferred = name ? row_of_lookup(name, version, flags) : -1;
@@ -128,6 +135,8 @@ void *ms_resolve_driver_pointer(void *pointer, const char *name, int version, ui
     ms_libraries_refresh_locked();
     if (ms_library_row_locked((uintptr_t)pointer, preferred, &row, &target.gpu)) {
         answer = wrap_locked(row, &target, pointer);
+    } else if (preferred >= 0 && ms_library_is_later_locked((uintptr_t)pointer, name)) {
+        answer = leave_later_locked(pointer, preferred, name);
     } else if (preferred >= 0) {
         target.gpu = ms_library_bind_locked(preferred, 0, MS_NODE_NONE, false).gpu;
         answer = wrap_locked(preferred, &target, pointer);

@@ -58,6 +58,9 @@ bool ms_library_row_locked(uintptr_t address, int preferred, enum ms_row *row_p,
 const struct ms_gpu *ms_library_driver(void);
 void *ms_library_sibling(uintptr_t address, enum ms_row row);
 
+/** True if its library exports `address` as `name` with a version behind it. */
+bool ms_library_is_later_locked(uintptr_t address, const char *name);
+
 /** True if cudaMalloc at `real` asks the driver for memory in the context that is current, whatever came
  * before, and nobody listens in between: so it is from CUDA 12 on, since cudaSetDevice takes effect at once
  * there, where nobody wraps it and nobody listens (listeners.h). Takes the lock. */

@@ -16,5 +16,8 @@ int later_count(enum later_counted what);
      x2 != 2.5 || x3 != 3.5 || x4 != 4.5 || x5 != 5.5 || x6 != 6.5 || x7 != 7.5 || x8 != 8.5 || h != 18 ||   \
      y != 9.5f)
 CUresult cuStreamBeginLaterCapture(CUstream stream, LATER_PARAMETERS);
+/* Later versions of functions that memshim knows, with more arguments. */
+CUresult cuMemAlloc_v9(LATER_PARAMETERS);
+CUresult cuStreamBeginCapture_v9(CUstream stream, LATER_PARAMETERS);
 
 #endif

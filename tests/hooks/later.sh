@@ -4,7 +4,7 @@
 SIM_PATH=$here/later
 named='any("cuStreamBeginLaterCapture" in line and "an event in each stream" in line for line in r["diagnostics"])'
 
-plan 21
+plan 25
 for way in symbol default lookup next linked; do
     user=$here/later_user
     [ $way != linked ] || user=$here/later_linked
@@ -13,6 +13,11 @@ for way in symbol default lookup next linked; do
     shimmed "$user" $way count >"$TEST_TMP/shimmed" 2>&1
     report "... and the report names it" "$named"
 done
+
+both "reached as a later version of a known one, every capture is what it is natively" MEMSHIM_LOG=none "$here/later_user" version
+said "... no argument of it is lost" '^a blocking stream: begins 0$'
+said "... and none of another function's" '^a later version: 0$'
+report "... and the report says so" 'any("later version" in spot for spot in map(str, r["coverage"]["blind_spots"]))'
 
 # From the first call on no event is recorded over the context, and frees have events all the same.
 shimmed "$here/later_user" symbol count >"$TEST_TMP/shimmed" 2>&1

@@ -186,6 +186,16 @@ CUresult cuStreamBeginLaterCapture(CUstream handle, LATER_PARAMETERS)
     return CUDA_SUCCESS;
 }
 
+CUresult cuStreamBeginCapture_v9(CUstream stream, LATER_PARAMETERS)
+{
+    return cuStreamBeginLaterCapture(stream, a, b, c, d, e, f, g, x0, x1, x2, x3, x4, x5, x6, x7, x8, h, y);
+}
+
+CUresult cuMemAlloc_v9(LATER_PARAMETERS)
+{
+    return LATER_IS_WRONG ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *status)
 {
@@ -193,6 +203,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint
         const char *name;
         void *function;
     } known[] = {{"cuStreamBeginLaterCapture", (void *)cuStreamBeginLaterCapture},
+                 {"cuStreamBeginCapture", (void *)cuStreamBeginCapture_v9},
+                 {"cuMemAlloc", (void *)cuMemAlloc_v9},
                  {"cuStreamEndCapture", (void *)cuStreamEndCapture}};
 
     (void)version, (void)flags, (void)status;

@@ -2,9 +2,9 @@
  * later_user.c - captures that begin by a function which memshim has not heard of, while memory is freed.
  *
  * usage: later_user WAY [count]. WAY is how the function is reached: symbol, default, lookup, next, linked
- * (the program that is called later_linked), bulk: looked up in each way, and not called, or ends: streams
- * end while another thread frees. With `count`, how many events there were, of which kind; without, it prints
- * the same natively and under memshim.
+ * (the program that is called later_linked), version: as a later version of one that memshim knows, bulk:
+ * looked up in each way, and not called, or ends: streams end while another thread frees. With `count`, how
+ * many events there were, of which kind; without, it prints the same natively and under memshim.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,6 +41,8 @@ static begin_func_t reach(const char *way)
         (CUresult(*)(const char *, void **, int, cuuint64_t, void *))dlsym(driver, "cuGetProcAddress_v2");
     if (strcmp(way, "lookup") == 0 || strcmp(way, "bulk") == 0)
         printf("looked up %d\n", look_up(NAME, &found, 14000, 0, NULL));
+    if (strcmp(way, "version") == 0)
+        printf("looked up %d\n", look_up("cuStreamBeginCapture", &found, 14000, 0, NULL));
     if (!found) {
         printf("no way\n");
         exit(2);
@@ -61,6 +63,17 @@ static void free_much(void)
             cuMemFree_v2(p[i]);
         cuMemGetInfo_v2(&left, &total);
     }
+}
+
+/* Of a function with other arguments than the version that memshim knows. */
+static void allocate_later(void)
+{
+    CUresult (*look_up)(const char *, void **, int, cuuint64_t, void *) =
+        (__typeof__(look_up))dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
+    CUresult (*allocate)(LATER_PARAMETERS) = NULL;
+
+    printf("looked up %d\n", look_up("cuMemAlloc", (void **)&allocate, 14000, 0, NULL));
+    printf("a later version: %d\n", allocate(LATER_ARGUMENTS));
 }
 
 static void tell_counts(const char *when)
@@ -129,6 +142,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(way, "ends") == 0)
         end_streams();
+    if (strcmp(way, "version") == 0)
+        allocate_later();
     free_much();
     if (counts)
         tell_counts("after");
