@@ -185,6 +185,30 @@ static void count_in(const char *what, void (*run)(void))
     printf("\n");
 }
 
+/* As much is freed as closes several epochs, beside one stream that is at work. */
+static void pairs_beside(void)
+{
+    enum { BLOCKS = 64 };
+    void *blocks[BLOCKS];
+
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = allocate((size_t)1 << 20);
+        hipMemsetAsync(blocks[i], i, 64, stream);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        hipFree(blocks[i]);
+}
+
+/* Of many streams one has something to do. */
+static void many(void)
+{
+    static hipStream_t others[600];
+
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        hipStreamCreateWithFlags(&others[i], hipStreamNonBlocking);
+    count_in("beside many streams", pairs_beside);
+}
+
 static void count(void)
 {
     count_in("a pair", pairs);
@@ -197,8 +221,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"devices", devices}, {"errors", errors},   {"going_on", going_on},
-                     {"threads", threads}, {"streams", streams}, {"count", count}};
+    } scenarios[] = {{"devices", devices}, {"errors", errors}, {"going_on", going_on}, {"threads", threads},
+                     {"streams", streams}, {"count", count},   {"many", many}};
 
     if (hipSetDevice(0) != hipSuccess ||
         hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) != hipSuccess)

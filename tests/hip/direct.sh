@@ -3,7 +3,7 @@
 # shellcheck shell=sh source=tests/hooks/lib.sh
 . "$top_srcdir/tests/hooks/lib.sh"
 
-plan 27
+plan 28
 programs=$top_builddir/tests/hip
 export MEMSIM_DEVICES=2
 
@@ -22,3 +22,6 @@ for version in 5 6 7; do
     report "and each is counted once" \
         'all(apis[f"hip{name}"]["calls"] == apis[f"hip{name}"]["served"] for name in ("Malloc", "Free", "MallocAsync", "FreeAsync")) and apis["hipMalloc"]["calls"] == 300 and apis["hipMallocAsync"]["calls"] == 600 and live == 0'
 done
+
+shimmed MEMSIM_COUNT=1 "$programs/direct_7" many >"$TEST_TMP/shimmed" 2>&1
+said "a stream that has nothing to do needs no event when memory is freed" ' hipEventRecord [0-9]{1,2} '

@@ -87,6 +87,8 @@ MUTANTS = (
     ("hip-uncovered-marked", STREAMS, "    if (!heap || ms_fence_is_unreachable(&heap->fence))\n", "    if (!heap)\n", "small-hip-left", "plain"),
     ("hip-behind-default-alone", "src/pool/stream/cross_free.c", "? ms_fence_mark_each(time, ms_stream_context(stream), point, NULL)\n", "? ms_fence_timeline_mark(time, (CUstream)MS_STREAM_LEGACY, point)\n", "small-hip-left", "plain"),
     ("hip-several-known", "src/pool/clock/fence_timeline.c", "bool known = mark->number && mark->number <=", "bool known = mark->number <=", "small-hip-stream-ends", "plain"),
+    ("hip-busy-taken-for-idle", "src/pool/clock/fence_timeline.c", "    bool idle = gpu->stream_query(stream) == CUDA_SUCCESS;\n", "    bool idle = gpu->stream_query(stream) != CUDA_ERROR_INVALID_HANDLE;\n", "small-hip-stream-ends", "plain"),
+    ("hip-idle-not-let", "src/pool/clock/fence_timeline.c", "    if (!gpu->stream_query || !ms_captures_let(gpu))\n", "    if (!gpu->stream_query || (ms_captures_let(gpu), false))\n", "small-hip-capture", "plain"),
     ("hip-captures-not-looked-for", CAPTURES, "    if (MS_LIKELY(!ms_captures_may_be_open()))\n        return true;\n    ms_captures_let_end(gpu);\n    return false;\n", "    return true;\n", "small-hip-capture", "plain"),
     ("hip-captures-looked-first", CAPTURES, "    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);\n    atomic_thread_fence(memory_order_seq_cst);\n    if (MS_LIKELY(!ms_captures_may_be_open()))\n        return true;\n    ms_captures_let_end(gpu);\n    return false;\n",
      "    if (ms_captures_may_be_open())\n        return false;\n    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);\n    return true;\n", "small-hip-capture", "plain"),

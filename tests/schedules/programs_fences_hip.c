@@ -61,7 +61,14 @@ static MS_UNSYNCHRONIZED CUresult frail_query(CUevent event)
     return plain.event_query(event);
 }
 
-/* It harms captures where it enters the driver-> */
+static MS_UNSYNCHRONIZED CUresult frail_stream_query(CUstream in)
+{
+    destroyed += captures;
+    a_call();
+    return in && !model_is_done((uintptr_t)in) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+/* It harms captures where it enters the driver. */
 static MS_UNSYNCHRONIZED CUresult synchronize(void)
 {
     a_call();
@@ -100,6 +107,7 @@ static void prepare_driver(void)
     driver->mem_free = plain_free;
     driver->event_record = frail_record;
     driver->event_query = frail_query;
+    driver->stream_query = frail_stream_query;
     driver->ctx_synchronize = synchronize;
     driver->streams_tell = driver->captures_are_frail = driver->free_is_sync = true;
     next_address = FIRST;

@@ -136,10 +136,19 @@ static void push(struct ms_fence_timeline *time, CUevent event, uint64_t number)
     *mark_at(time, time->count++) = (struct ms_fence_event){event, number};
 }
 
-int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint64_t number)
+bool ms_fence_timeline_is_idle(const struct ms_fence_timeline *time, CUstream stream)
 {
     const struct ms_gpu *gpu = time->gpu;
-    struct ms_context_scope visit;
+    if (!gpu->stream_query || !ms_captures_let(gpu))
+        return false;
+    bool idle = gpu->stream_query(stream) == CUDA_SUCCESS;
+    ms_captures_let_end(gpu);
+    return idle;
+}
+
+int ms_fence_timeline_mark_here(struct ms_fence_timeline *time, CUstream stream, uint64_t number)
+{
+    const struct ms_gpu *gpu = time->gpu;
     int status;
     if (!gpu->event_query || (stream ? !gpu->event_record : !gpu->ctx_record_event))
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -147,12 +156,19 @@ int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (!ms_captures_let(gpu))
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    ms_context_scope_begin(&visit, gpu, fence_timeline_context_of(time));
     CUevent event = fence_timeline_record(time, stream, &status);
-    ms_context_scope_end(&visit);
     ms_captures_let_end(gpu);
     if (event)
         push(time, event, number);
+    return status;
+}
+
+int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint64_t number)
+{
+    struct ms_context_scope visit;
+    ms_context_scope_begin(&visit, time->gpu, fence_timeline_context_of(time));
+    int status = ms_fence_timeline_mark_here(time, stream, number);
+    ms_context_scope_end(&visit);
     return status;
 }
 

@@ -55,6 +55,10 @@ static inline uint64_t ms_fence_timeline_reached(const struct ms_fence_timeline 
  * driver says; where there cannot be one, a later one covers it. It is for the caller to know that no capture
  * is harmed. */
 int ms_fence_timeline_mark(struct ms_fence_timeline *time, CUstream stream, uint64_t number);
+/** As ms_fence_timeline_mark, in a visit; and whether the stream has nothing to do, so that it needs no
+ * event: false as well where that cannot be asked. */
+int ms_fence_timeline_mark_here(struct ms_fence_timeline *time, CUstream stream, uint64_t number);
+bool ms_fence_timeline_is_idle(const struct ms_fence_timeline *time, CUstream stream);
 /** The latest point's mark tells nothing that is wanted any more. */
 void ms_fence_timeline_take_back(struct ms_fence_timeline *time, uint64_t point);
 /** Up to which point there is an event, or was. */

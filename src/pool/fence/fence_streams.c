@@ -31,10 +31,14 @@ static bool any_captures(const struct ms_heap *heap)
     return ms_gpu_captures(heap->gpu, DEFAULT_STREAM);
 }
 
+/* In a visit. Where a question harms no capture but those that are open, a stream that has nothing to do
+ * needs no event: programs have many streams, of which few are at work. */
 static int mark_one(struct ms_fence_timeline *time, CUstream stream, uint64_t upto,
                     _Atomic uint64_t *events_p)
 {
-    int status = ms_fence_timeline_mark(time, stream, upto);
+    if (!upto && time->gpu->streams_tell && ms_fence_timeline_is_idle(time, stream))
+        return CUDA_SUCCESS;
+    int status = ms_fence_timeline_mark_here(time, stream, upto);
     if (status == CUDA_SUCCESS && events_p)
         atomic_fetch_add_explicit(events_p, 1, memory_order_relaxed);
     return status;
