@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 
 #define MS_STORE_MAGIC        "MSLEDGER"
-#define MS_STORE_VERSION      25
+#define MS_STORE_VERSION      26
 #define MS_STORE_BYTE_ORDER   0x01020304u
 #define MS_STORE_HEADER_BYTES 65536
 #define MS_STORE_EXTENTS_MAX  1536

@@ -236,6 +236,8 @@ bool ms_pool_wait_begin(const struct ms_pool_block *block, struct ms_pool_wait *
             epoch = snapshot(heap, bound);
         ms_unlock(&heap->fence.lock);
     }
+    if (epoch)
+        atomic_fetch_add_explicit(&heap->free_waits, 1, memory_order_relaxed);
     ms_heap_leave(heap);
     *wait_p = (struct ms_pool_wait){heap, epoch, ms_clock_ns() + most_ms * 1000000u, block->own_life,
                                     ms_heap_generation()};

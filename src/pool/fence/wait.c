@@ -159,6 +159,8 @@ int ms_wait_for_work(struct ms_heap *heap, bool *waited_p)
         if (*waited_p)
             ms_fence_retired(heap, epoch);
     }
+    if (*waited_p)
+        atomic_fetch_add_explicit(&heap->device_waits, 1, memory_order_relaxed);
     if (status == CUDA_ERROR_NOT_READY)
         status = CUDA_SUCCESS;
     ms_segment_check_status(heap, status);
