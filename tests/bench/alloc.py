@@ -121,7 +121,7 @@ def look_at_runahead():
     """What was freed and is still in use is memory: up to the bound of it under the fence."""
     rows = bench("runahead", "--ahead", "150", "--iterations", "10")
     named = {row["allocator"]: row for row in rows}
-    fact(list(named) == ["native", "memshim", "native-async", "memshim-async"], "runahead: a row for each way to allocate")
+    fact(list(named) == ["native", "memshim", "native-async", "memshim-async", "native-hip", "memshim-hip"], "runahead: a row for each way to allocate")
     fact(all(row["wrong"] == 0 for row in rows), "runahead: every block holds what was written last")
     fence = named.get("memshim")
     fact(fence and fence["limbo_bytes_at_peak"] <= 48 * MIB, "runahead: of what is in flight no more is in limbo than may be, and the largest block")

@@ -390,11 +390,13 @@ def runahead_row(tool, options, ahead_ms):
 
 
 def bench_runahead(options):
-    """A host that is not ahead, and one that is by half a second: cudaMalloc, cudaMallocAsync, and PyTorch's allocator."""
+    """A host that is not ahead, and one that is by half a second: cudaMalloc, cudaMallocAsync, hipMalloc, and PyTorch's allocator."""
     command = [os.path.join(options.build, "tests/bench/alloc/alloc"), "runtime-default-async"]
     preload = {"LD_PRELOAD": os.path.join(options.build, "libmemshim.so"), "MEMSHIM_REPORT": "none"}
     tools = ours(options, {})
     tools += [Tool("native-async", command, {}), Tool("memshim-async", command, preload)]
+    hip = [command[0] + "_hip", "runtime"]
+    tools += [Tool("native-hip", hip, {}), Tool("memshim-hip", hip, preload)]
     tools += [peer for peer in peers(options) if peer.name.startswith("torch")]
     return [runahead_row(tool, options, ahead_ms) for ahead_ms in options.ahead or (0, 500) for tool in tools]
 

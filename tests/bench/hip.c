@@ -3,8 +3,8 @@
  * CASE is `pair`, 4 KiB allocated and freed; `workspace`, what rocBLAS's handle does that is made, grows once
  * and is destroyed; `busy`, as `pair` while another stream has work; or `ordered`, a pair in the order of a
  * stream. Prints nanoseconds of time and of processor time per pair, the vendor's allocations, frees and
- * waits for the device in 1000 pairs, and how many there were. The simulator counts calls if MEMSIM_COUNT
- * is 1. */
+ * waits for the device in 1000 pairs, how many there were, and those waits alone. The simulator counts calls
+ * if MEMSIM_COUNT is 1. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,23 +80,41 @@ static const struct {
 
 static long long (*counted)(const char *);
 
-static long long vendor_calls(void)
+static long long count_of(const char *const *names)
 {
-    static const char *const names[] = {"hipMalloc",      "hipFree",
-                                        "hipMallocAsync", "hipMallocFromPoolAsync",
-                                        "hipFreeAsync",   "hipDeviceSynchronize"};
     long long calls = 0;
 
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        calls += counted(names[i]);
+    for (; *names; names++)
+        calls += counted(*names);
     return calls;
+}
+
+/* The vendor's own free waits for the device. */
+static long long waits(void)
+{
+    static const char *const names[] = {"hipFree", "hipDeviceSynchronize", NULL};
+
+    return count_of(names);
+}
+
+static long long vendor_calls(void)
+{
+    static const char *const names[] = {"hipMalloc",
+                                        "hipFree",
+                                        "hipMallocAsync",
+                                        "hipMallocFromPoolAsync",
+                                        "hipFreeAsync",
+                                        "hipDeviceSynchronize",
+                                        NULL};
+
+    return count_of(names);
 }
 
 int main(int argc, char **argv)
 {
     double end, cpu, begin, milliseconds = argc > 1 ? atof(argv[1]) : 60;
     int (*turn)(void) = pair;
-    long long pairs = 0, calls;
+    long long pairs = 0, calls, waited;
 
     counted = (long long (*)(const char *))dlsym(dlopen("libamdhip64.so.6", RTLD_NOW), "memsim_count");
     for (unsigned i = 0; i < sizeof cases / sizeof *cases && argc > 2; i++)
@@ -106,6 +124,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < WARM_UP; i++)
         turn();
     calls = vendor_calls();
+    waited = waits();
     begin = now_ns(CLOCK_MONOTONIC);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     do {
@@ -115,8 +134,9 @@ int main(int argc, char **argv)
     } while (end - begin < milliseconds * 1e6);
     cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     calls = vendor_calls() - calls;
-    printf("%.1f %.1f %.1f %lld\n", (end - begin) / (double)pairs, cpu / (double)pairs,
-           1000.0 * (double)calls / (double)pairs, pairs);
+    waited = waits() - waited;
+    printf("%.1f %.1f %.1f %lld %.1f\n", (end - begin) / (double)pairs, cpu / (double)pairs,
+           1000.0 * (double)calls / (double)pairs, pairs, 1000.0 * (double)waited / (double)pairs);
     must(hipFree(kept));
     return 0;
 }

@@ -14,6 +14,11 @@ MS_BENCH_ALLOC_SOURCES = tests/bench/alloc/alloc.h tests/bench/alloc/main.c test
 	tests/bench/alloc/shapes.c tests/bench/alloc/small.c
 tests_bench_alloc_alloc_SOURCES = $(MS_BENCH_ALLOC_SOURCES) tests/bench/alloc/runtime.c
 tests_bench_alloc_alloc_LDADD = libcudart.so.13 libcuda.so.1 -lm
+# The same with HIP.
+check_PROGRAMS += tests/bench/alloc/alloc_hip
+tests_bench_alloc_alloc_hip_SOURCES = $(tests_bench_alloc_alloc_SOURCES) tests/hip/as_cuda.h
+tests_bench_alloc_alloc_hip_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_HIP=7 -include $(top_srcdir)/tests/hip/as_cuda.h
+tests_bench_alloc_alloc_hip_LDADD = libamdhip64.so.7 -ldl -lm $(MS_BESIDE_ALL)
 EXTRA_DIST += tests/bench/allocators.py tests/bench/small.py tests/bench/start.py tests/bench/flows.py tests/bench/page.py tests/bench/tune.py tests/bench/peers/torch.cc tests/bench/peers/rmm.cc tests/bench/peers/install.sh \
 	tests/bench/peers/requirements.txt
 

@@ -1,7 +1,7 @@
 """scripts/bench vendors: what memshim serves of other vendors' interfaces. docs/internals/bench.md says what it measures.
 
 A program takes MILLISECONDS and a case, and prints nanoseconds of time and of processor time per pair, the vendor's allocations and
-frees in 1000 pairs, and how many pairs there were.
+frees in 1000 pairs, and how many pairs there were; HIP's also how often the device was waited for in 1000 pairs.
 """
 
 import os
@@ -20,7 +20,7 @@ PROGRAMS = [
 
 
 def run(options, program, case, environment):
-    """One run: four figures."""
+    """One run: four figures, or five."""
     command = [os.path.join(options.build, program), str(options.milliseconds), case]
     done = subprocess.run(command, env={**options.environment, **environment}, capture_output=True, text=True, timeout=120, check=True)
     return [float(word) for word in done.stdout.split()]
@@ -40,8 +40,8 @@ def bench_vendors(options):
                     taken[name].append(run(options, program, case, {**environment, **more}))
             native = statistics.median(figures[1] for figures in taken["native"])
             for name, _ in ways:
-                ns, cpu_ns, calls, pairs = (statistics.median(figures) for figures in zip(*taken[name]))
+                ns, cpu_ns, calls, pairs, *waits = (statistics.median(figures) for figures in zip(*taken[name]))
                 rows.append({"interface": interface, "case": case, "allocator": name, "ns_per_pair": round(ns, 1),
                              "cpu_ns_per_pair": round(cpu_ns, 1), "cpu_over_native": round(cpu_ns / native, 3),
-                             "vendor_calls_per_1000": round(calls, 1), "pairs": int(pairs)})
+                             "vendor_calls_per_1000": round(calls, 1), "device_syncs_per_1000": round(waits[0], 1) if waits else None, "pairs": int(pairs)})
     return rows

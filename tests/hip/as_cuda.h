@@ -7,6 +7,7 @@
 #define TESTS_HIP_AS_CUDA_H
 
 #ifdef TEST_HIP
+#pragma redefine_extname cudaGetErrorString hipGetErrorString
 #pragma redefine_extname cudaMalloc hipMalloc
 #pragma redefine_extname cudaMallocAsync hipMallocAsync
 #pragma redefine_extname cudaMallocFromPoolAsync hipMallocFromPoolAsync

@@ -137,10 +137,52 @@ double bench_quantile(struct bench_samples *samples, double part)
     return samples->values[(size_t)(part * (double)(samples->count - 1))];
 }
 
+/* The functions that are counted: events, waits for the device, and what takes or gives memory. */
+#ifdef TEST_HIP
+#define LIBRARY "libamdhip64.so.7"
+static const char *const events[] = {"hipEventRecord", NULL};
+static const char *const syncs[] = {"hipDeviceSynchronize", "hipStreamSynchronize", "hipEventSynchronize",
+                                    "hipFree", NULL};
+static const char *const calls[] = {"hipMalloc",
+                                    "hipFree",
+                                    "hipMallocAsync",
+                                    "hipMallocFromPoolAsync",
+                                    "hipFreeAsync",
+                                    "hipMemCreate",
+                                    "hipMemRelease",
+                                    "hipMemPoolTrimTo",
+                                    NULL};
+#else
+#define LIBRARY "libcuda.so.1"
+static const char *const events[] = {"cuEventRecord",          "cuEventRecord_ptsz",
+                                     "cuEventRecordWithFlags", "cuEventRecordWithFlags_ptsz",
+                                     "cuCtxRecordEvent",       NULL};
+static const char *const syncs[] = {"cuCtxSynchronize",   "cuStreamSynchronize", "cuStreamSynchronize_ptsz",
+                                    "cuEventSynchronize", "cuMemFree_v2",        NULL};
+static const char *const calls[] = {"cuMemAlloc_v2",
+                                    "cuMemAllocPitch_v2",
+                                    "cuMemFree_v2",
+                                    "cuMemAllocAsync",
+                                    "cuMemAllocAsync_ptsz",
+                                    "cuMemAllocFromPoolAsync",
+                                    "cuMemAllocFromPoolAsync_ptsz",
+                                    "cuMemFreeAsync",
+                                    "cuMemFreeAsync_ptsz",
+                                    "cuMemAddressReserve",
+                                    "cuMemAddressFree",
+                                    "cuMemCreate",
+                                    "cuMemRelease",
+                                    "cuMemMap",
+                                    "cuMemUnmap",
+                                    "cuMemSetAccess",
+                                    "cuMemPoolTrimTo",
+                                    NULL};
+#endif
+
 static long long (*counter(void))(const char *)
 {
     static long long (*count)(const char *);
-    void *driver = count ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *driver = count ? NULL : dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
 
     if (driver)
         count = (long long (*)(const char *))dlsym(driver, "memsim_count");
@@ -164,31 +206,6 @@ static long long sum(const char *const *names)
 
 struct bench_counts bench_count(void)
 {
-    static const char *const events[] = {"cuEventRecord",          "cuEventRecord_ptsz",
-                                         "cuEventRecordWithFlags", "cuEventRecordWithFlags_ptsz",
-                                         "cuCtxRecordEvent",       NULL};
-    static const char *const syncs[] = {
-        "cuCtxSynchronize",   "cuStreamSynchronize", "cuStreamSynchronize_ptsz",
-        "cuEventSynchronize", "cuMemFree_v2",        NULL};
-    static const char *const calls[] = {"cuMemAlloc_v2",
-                                        "cuMemAllocPitch_v2",
-                                        "cuMemFree_v2",
-                                        "cuMemAllocAsync",
-                                        "cuMemAllocAsync_ptsz",
-                                        "cuMemAllocFromPoolAsync",
-                                        "cuMemAllocFromPoolAsync_ptsz",
-                                        "cuMemFreeAsync",
-                                        "cuMemFreeAsync_ptsz",
-                                        "cuMemAddressReserve",
-                                        "cuMemAddressFree",
-                                        "cuMemCreate",
-                                        "cuMemRelease",
-                                        "cuMemMap",
-                                        "cuMemUnmap",
-                                        "cuMemSetAccess",
-                                        "cuMemPoolTrimTo",
-                                        NULL};
-
     return (struct bench_counts){sum(events), sum(syncs), sum(calls), counter()("used_bytes"),
                                  counter()("peak_bytes")};
 }
