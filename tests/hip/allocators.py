@@ -17,8 +17,9 @@ MANAGED, PREALLOCATED, ORDERED = {}, {"ROCBLAS_DEVICE_MEMORY_SIZE": str(64 * MIB
 # The vendor gives and takes memory, and waits for the device in the latter two.
 CALLS = ("hipMalloc", "hipMallocAsync", "hipMallocFromPoolAsync", "hipFreeAsync", "hipFree", "hipDeviceSynchronize")
 WAITS = CALLS[-2:]
-# A stream has memory of its own in units of 32 MiB, one of which may lie behind another stream, and one be in pieces: each takes up to that
-# much more, the more the further the device is behind. And a workspace that grew is pending while the device is at work, up to the bound of MEMSHIM_LIMBO, or waits for the device to go back to it.
+# A stream has memory of its own in units of 32 MiB, one of which may lie behind another stream, and one be in pieces: each takes up to that much
+# more, the more the further the device is behind. And a workspace that grew is pending while the device is at work, up to the bound of
+# MEMSHIM_LIMBO, or waits for the device to go back to it.
 UNITS, GROWN = 2 * 32 * MIB, 32 * MIB
 RUNS = [("PyTorch, native", ["torch_allocator", "native"], {}, 0), ("PyTorch, cudaMallocAsync", ["torch_allocator", "async"], {}, UNITS),
         ("rocBLAS, managed", ["rocblas", "threads", "managed"], MANAGED, GROWN), ("rocBLAS, preallocated", ["rocblas", "threads", "preallocated"], PREALLOCATED, 0),
