@@ -342,10 +342,10 @@ static bool is_later(const struct ms_elf *elf, uintptr_t address, const char *na
 
     if (length + sizeof("_vN_ptsz") > sizeof(exported))
         return false;
-    memcpy(exported, name, length);
-    for (char version = '2'; version <= '9'; version++) {
+    memcpy(exported, name, length + 1);
+    for (int version = '2'; version <= '9'; version++) {
         for (unsigned i = 0; i < sizeof(twins) / sizeof(twins[0]); i++) {
-            memcpy(exported + length, (const char[]){'_', 'v', version}, 3);
+            memcpy(exported + length, (const char[]){'_', 'v', (char)version}, 3);
             memcpy(exported + length + 3, twins[i], sizeof(twins[i]));
             if (ms_elf_symbol(elf, exported) == address)
                 return true;
