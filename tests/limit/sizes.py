@@ -60,15 +60,15 @@ def under(program, vendor="sizes", **more):
     return run(program, shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", **more), vendor)
 
 
-def two(program, vendor):
+def two(program):
     """At the same time, each with a half of the device. Their contexts are made one after the other: what is made at one moment cannot be told apart."""
-    where = os.path.join(TMP, "two-%s-%s" % (vendor, program))
+    where = os.path.join(TMP, "two-" + program)
     os.makedirs(os.path.join(where, "device"))
     env = shim_environment("none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="0", MEMSHIM_SHARE="1G/1G", MEMSHIM_DIR=where, MEMSIM_MEMORY="2G",
                            MEMSIM_LEDGER=os.path.join(where, "device"))
     pair = []
     for _ in range(2):
-        pair.append(subprocess.Popen([os.path.join(HERE, vendor), program, "together"], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        pair.append(subprocess.Popen([os.path.join(HERE, "sizes"), program, "together"], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         pair[-1].stdout.readline()
     for one in pair:
         one.stdin.write("\n")
@@ -76,7 +76,7 @@ def two(program, vendor):
     return [{name: int(value) for name, value in (line.split() for line in one.communicate(timeout=120)[0].splitlines())} for one in pair]
 
 
-plan(2 * 6 * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
+plan((6 + 5) * len(FACTS) + len(BESIDE) + len(CARDS) + 4)
 for vendor, (name, (natively, limited)) in ((vendor, facts) for vendor in ("sizes", "sizes_hip") for facts in FACTS.items()):
     if vendor == "sizes_hip":
         limited = {**limited, **HIP.get(name, {})}
@@ -89,7 +89,9 @@ for vendor, (name, (natively, limited)) in ((vendor, facts) for vendor in ("size
     for words, share in (("at most", "512M/1G"), ("of a device of that length, beside what is kept for others", "1G")):
         said = under(name, vendor, MEMSHIM_SHARE=share, **({"MEMSIM_MEMORY": "1G"} if share == "1G" else {}))
         fact(holds(said, limited), "%s: so is a share, %s" % (called, words), ["%s" % said])
-    both = two(name, vendor)
+    if vendor == "sizes_hip": # no call makes a context of HIP's, so that two at one moment cannot be told apart
+        continue
+    both = two(name)
     fact(all(holds(said, limited) for said in both), "%s: two of them beside one another, each with its share" % called, ["%s" % said for said in both])
 for name, limited in BESIDE.items():
     said = under(name, MEMSHIM_LIMIT="1G", MEMSIM_CONTEXT="100M")
