@@ -248,8 +248,8 @@ static bool answers_meminfo(void)
     return ms_thread.depth == 0 && ms_init_active() && ms_limit_or_service();
 }
 
-/* Free is what the vendor has, and `idle` that we could give back; but no more than MEMSHIM_LIMIT leaves,
- * which is all that there is. */
+/* Free is what the vendor has, and `idle` that we could give back, or have; but no more than MEMSHIM_LIMIT
+ * leaves, which is all that there is. */
 static void adjust(int device, uint64_t idle, size_t *free_p, size_t *total_p)
 {
     uint64_t own = ms_host_floor_free(device, *free_p) + idle, room = ms_quota_room(device),
@@ -277,14 +277,17 @@ bool ms_answer_MEMINFO(const struct ms_target *target, const struct ms_args *arg
     device = ms_gpu_current(target->gpu, &context);
     ms_limit_learn(target->gpu, device);
     ms_serve_see_to();
-    if (device >= 0)
+    if (device >= 0) {
         ms_driver_frees_settle(device); /* the driver counts it as free then */
+        ms_mempool_count_idle(device);
+    }
     *status_p = (int)((meminfo_func_t)target->real)(free_p, total_p);
     if (*status_p == 0)
         ms_neighbours_tell_free(device, ms_host_floor_free(device, *free_p));
-    if (*status_p == 0 && device >= 0 && adjusts_meminfo())
-        adjust(device, ms_serve_is_on() ? ms_pool_reclaimable(device) + ms_stream_reclaimable(device) : 0,
-               free_p, total_p);
+    if (*status_p == 0 && device >= 0 && adjusts_meminfo()) {
+        uint64_t idle = ms_serve_is_on() ? ms_pool_reclaimable(device) + ms_stream_reclaimable(device) : 0;
+        adjust(device, idle + ms_mempool_idle_counted(device), free_p, total_p);
+    }
     ms_hook_scope_leave(&scope);
     return true;
 }

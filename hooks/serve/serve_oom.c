@@ -78,11 +78,26 @@ static bool is_reserved_for(enum ms_asked_group group)
            group == MS_ASKED_OF_GRAPH;
 }
 
+/* Of what the vendor was not asked for; meanwhile another process may have given back as much. */
+static enum ms_oom_cause cause_at_once(const struct ms_oom_asked *asked, uint64_t room)
+{
+    enum ms_quota_who who = ms_quota_refused_by(asked->device);
+
+    if (who == MS_QUOTA_NOBODY && room >= asked->bytes)
+        return MS_OOM_UNKNOWN;
+    return who == MS_QUOTA_HOST || ms_quota_room_of(asked->device, MS_QUOTA_HOST) < asked->bytes
+               ? MS_OOM_HOST
+               : MS_OOM_LIMIT;
+}
+
 static enum ms_oom_cause cause_of(const struct ms_oom_view *view, const struct ms_oom_asked *asked,
                                   uint64_t room)
 {
-    if (is_reserved_for(group_of(asked->kind)) && room < asked->bytes)
-        return ms_quota_room_of(asked->device, MS_QUOTA_HOST) < asked->bytes ? MS_OOM_HOST : MS_OOM_LIMIT;
+    enum ms_oom_cause bound =
+        is_reserved_for(group_of(asked->kind)) ? cause_at_once(asked, room) : MS_OOM_UNKNOWN;
+
+    if (bound != MS_OOM_UNKNOWN)
+        return bound;
     switch (group_of(asked->kind)) {
     case MS_ASKED_OF_HOST:
         return asked->bytes > host_total() ? MS_OOM_CAPACITY : MS_OOM_HOST;

@@ -24,6 +24,10 @@ static struct quota quotas[MS_DEVICES_MAX];
 static MS_TLS uint64_t purse;
 static MS_TLS uint64_t call_reserved; /* bytes of `call_device`, by the call that has the purse open */
 static MS_TLS int call_device;
+static MS_TLS struct refusal {
+    int device;
+    enum ms_quota_who who;
+} refusal = {0, MS_QUOTA_NOBODY};
 
 /* --- the limit ------------------------------------------------------------------------------------------ */
 
@@ -108,22 +112,48 @@ static bool reserve_own(struct quota *quota, uint64_t limit, uint64_t bytes, uin
     return true;
 }
 
+static bool refused(int device, int who)
+{
+    refusal = (struct refusal){device, (enum ms_quota_who)who};
+    return false;
+}
+
+enum ms_quota_who ms_quota_refused_by(int device)
+{
+    enum ms_quota_who who = refusal.device == device ? refusal.who : MS_QUOTA_NOBODY;
+    refusal.who = MS_QUOTA_NOBODY;
+    return who;
+}
+
 bool ms_quota_reserve(int device, uint64_t bytes)
 {
     uint64_t before;
     if (!ms_device_is_known(device))
         return true;
     if (!reserve_own(&quotas[device], ms_quota_limit(device), bytes, &before))
-        return false;
+        return refused(device, MS_QUOTA_LIMIT);
     for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
         const struct ms_quota_bound *bound = bound_of(device, who);
         if (MS_LIKELY(!bound || bound->take(device, bytes, before)))
             continue;
         atomic_fetch_sub(&quotas[device].taken, bytes);
         gone(device, who, bytes);
-        return false;
+        return refused(device, who);
     }
+    refusal.who = MS_QUOTA_NOBODY;
     return true;
+}
+
+void ms_quota_hold(int device, uint64_t bytes)
+{
+    if (!ms_device_is_known(device) || !bytes)
+        return;
+    atomic_fetch_add(&quotas[device].taken, bytes);
+    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
+        const struct ms_quota_bound *bound = bound_of(device, who);
+        if (MS_UNLIKELY(bound && bound->note))
+            bound->note(device, bytes);
+    }
 }
 
 void ms_quota_give_back(int device, uint64_t bytes)
@@ -222,14 +252,7 @@ void ms_quota_came(int device, uint64_t bytes)
         part = there < bytes ? there : bytes;
         purse -= part;
     }
-    if (bytes == part)
-        return;
-    atomic_fetch_add(&quotas[device].taken, bytes - part);
-    for (int who = 0; who < MS_QUOTA_BOUNDS; who++) {
-        const struct ms_quota_bound *bound = bound_of(device, who);
-        if (MS_UNLIKELY(bound && bound->note))
-            bound->note(device, bytes - part);
-    }
+    ms_quota_hold(device, bytes - part);
 }
 
 void ms_quota_went(int device, uint64_t bytes)

@@ -40,7 +40,7 @@ bool ms_quota_is_known(int device);
 uint64_t ms_quota_limit(int device);
 
 /** Who has a say besides the limit: other processes on the device, or the host whose memory it uses. */
-enum ms_quota_who { MS_QUOTA_OTHERS, MS_QUOTA_HOST, MS_QUOTA_BOUNDS };
+enum ms_quota_who { MS_QUOTA_OTHERS, MS_QUOTA_HOST, MS_QUOTA_BOUNDS, MS_QUOTA_LIMIT, MS_QUOTA_NOBODY };
 /** The way to ask one of them. Any thread of the program's calls these; none of them calls the vendor. */
 struct ms_quota_bound {
     bool (*take)(int device, uint64_t bytes, uint64_t taken_bytes); /* `taken_bytes` without these */
@@ -57,9 +57,14 @@ bool ms_quota_is_asked(int device, enum ms_quota_who who);
 /** Counts bytes that the vendor is about to be asked for. False, and nothing has changed, if the limit, or
  * who else has a say, leaves less. */
 bool ms_quota_reserve(int device, uint64_t bytes);
+/** Who refused what this thread reserved last: there may be room for it by now. Once for each refusal;
+ * nobody, if it was not refused, or of another device. */
+enum ms_quota_who ms_quota_refused_by(int device);
 /** The vendor has answered the request for which `reserved` bytes were counted, and gave `given` of them: the
  * rest is given back. */
 void ms_quota_settle(int device, uint64_t reserved, uint64_t given);
+/** Counts bytes that are there, whatever is left: no purse has them. Until they are given back. */
+void ms_quota_hold(int device, uint64_t bytes);
 /** The vendor has these back. */
 void ms_quota_give_back(int device, uint64_t bytes);
 /** The bytes that are counted; those that the limit and all who have a say leave (UINT64_MAX where nothing

@@ -3,13 +3,16 @@
  * neighbours.py. "a N KIND MIB" asks for block N and says the status, "f N" frees it, "m" says what
  * cudaMemGetInfo says in MiB, "w" works for a while with small blocks that come and go, "p N" does so in N
  * threads, "t N KIND MIB" has as many threads ask for a block each at the same moment and says how many got
- * one, and "k" makes a child of fork that lives on.
+ * one, and "k" makes a child of fork that lives on. "r SEED KEPT FILE" takes and frees blocks of every kind
+ * at random, with others, until the tally in the file has all its operations; KEPT MiB are its guarantee.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "vendor/abi/cuda_driver.h"
@@ -127,6 +130,64 @@ static int in_threads(unsigned count, void *(*function)(void *))
     return function == ask_at_once ? got : wrong;
 }
 
+/* --- many processes at random --- */
+
+/* In memory of all of them: neighbours.py has its form. */
+struct tally {
+    _Atomic uint64_t wanted, done, wrong; /* operations; frees that were refused */
+    struct {
+        _Atomic uint64_t granted, refused, refused_within;
+    } kinds[5];
+};
+
+/* Its context, what lies in it, and small blocks, for each of which the pool reserves a chunk at most. */
+enum { LARGEST_MIB = 100, SMALL_OF = 4, BESIDE_MIB = 96 };
+static const char kinds[] = "dsmhr";
+
+static struct tally *tally_map(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    struct tally *tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    close(fd);
+    return tally == MAP_FAILED ? NULL : tally;
+}
+
+/* Whole granules: what the vendor adds to others is not known before it was asked. */
+static unsigned whole(unsigned mib)
+{
+    return (mib + 1) / 2 * 2;
+}
+
+static void at_random(struct tally *tally, unsigned kept)
+{
+    unsigned held[BLOCKS] = {0}, used = 0;
+
+    cudaFree(NULL); /* arrays and handles want a context */
+    while (atomic_fetch_add(&tally->done, 1) < tally->wanted) {
+        unsigned at = (unsigned)random() % BLOCKS, kind = (unsigned)random() % (sizeof kinds - 1);
+        unsigned mib = whole(random() % SMALL_OF == 0 ? 1 : 1 + (unsigned)random() % LARGEST_MIB);
+        int status;
+        if (held[at]) {
+            tally->wrong += block_free(&blocks[at]) != 0;
+            used -= held[at];
+            held[at] = 0;
+            continue;
+        }
+        status = block_alloc(&blocks[at], kinds[kind], mib * MIB);
+        tally->wrong += status != 0 && status != CUDA_ERROR_OUT_OF_MEMORY;
+        if (status == 0) {
+            tally->kinds[kind].granted++;
+            used += held[at] = mib;
+        } else {
+            tally->kinds[kind].refused++;
+            tally->kinds[kind].refused_within += used + mib + BESIDE_MIB <= kept;
+        }
+    }
+    for (unsigned i = 0; i < BLOCKS; i++)
+        tally->wrong += held[i] && block_free(&blocks[i]) != 0;
+}
+
 static void tell_memory(void)
 {
     size_t left = 0, total = 0;
@@ -137,8 +198,9 @@ static void tell_memory(void)
 
 int main(void)
 {
-    char line[80], kind;
+    char line[400], path[300], kind;
     unsigned n, mib;
+    struct tally *tally;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     cuInit(0); /* for handles, of which a program may make some before it has a context */
@@ -151,7 +213,11 @@ int main(void)
             printf("%d\n", in_threads(n, work_beside));
         else if (sscanf(line, "t %u %c %u", &n, &asked_kind, &mib) == 3 && (asked_bytes = mib * MIB) > 0)
             printf("%d\n", in_threads(n, ask_at_once));
-        else if (*line == 'm')
+        else if (sscanf(line, "r %u %u %299s", &n, &mib, path) == 3 && (tally = tally_map(path)) != NULL) {
+            srandom(n);
+            at_random(tally, mib);
+            printf("0\n");
+        } else if (*line == 'm')
             tell_memory();
         else if (*line == 'w')
             printf("%d\n", work());

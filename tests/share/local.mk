@@ -6,4 +6,4 @@ tests_share_guest_LDADD = libcudart.so.13 libcuda.so.1
 tests_share_machine_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_share_machine_so_LDFLAGS = -shared
 tests_share_machine_so_LDADD =
-dist_check_SCRIPTS += tests/share/neighbours.py tests/share/host_floor.py tests/share/recipes.py
+dist_check_SCRIPTS += tests/share/neighbours.py tests/share/crowd.py tests/share/host_floor.py tests/share/recipes.py

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "pool/mapped/mapped.h"
 #include "pool/api/internal.h"
+#include "pool/stream/stream.h"
 
 struct ms_heap *_Atomic ms_heaps[MS_HEAPS];
 _Atomic uint32_t ms_heap_count;
@@ -143,7 +144,9 @@ uint64_t ms_heap_left(const struct ms_heap *heap)
     uint64_t reserved = atomic_load_explicit(&ms_devices[heap->device].reserved_bytes, memory_order_relaxed);
     uint64_t ceiling = atomic_load_explicit(&heap->ceiling_bytes, memory_order_relaxed);
     uint64_t most = ceiling && ceiling < heap->total_bytes ? ceiling : heap->total_bytes;
-    return ms_least(most > reserved ? most - reserved : 0, ms_quota_room(heap->device));
+    uint64_t room = ms_quota_room(heap->device),
+             idle = heap->arena ? ms_mempool_idle_counted(heap->device) : 0;
+    return ms_least(most > reserved ? most - reserved : 0, room < UINT64_MAX - idle ? room + idle : room);
 }
 
 void ms_heap_lock_all(struct ms_heap *heap)

@@ -209,9 +209,9 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment);
 struct ms_segment *ms_segment_detach_all(struct ms_heap *heap);
 /** The records of detached segments go, without a lock. */
 void ms_segment_retire(const struct ms_heap *heap, struct ms_segment *all);
-/** Counts memory of the pool's before the vendor is asked for it, if the quota has room (quota.h); once the
- * vendor has answered, what it gave of it; and back. */
-bool ms_device_charge(int device, uint64_t bytes);
+/** Counts memory of the pool's before the vendor is asked for it, if the quota has room (quota.h), but for
+ * what of it is counted already; once the vendor has answered, what it gave of it; and back. */
+bool ms_device_charge(int device, uint64_t bytes, uint64_t counted_bytes);
 void ms_device_settle(int device, uint64_t charged, uint64_t given);
 void ms_device_refund(int device, uint64_t bytes);
 /** The calling thread is about to ask the vendor for `reserved` bytes, for a block of `live`, which others

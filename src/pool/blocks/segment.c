@@ -51,7 +51,7 @@ static int context_give(struct ms_heap *heap, const struct ms_segment *segment)
     return status;
 }
 
-/* How many of them, from the first on, the vendor took back. It has them when that was waited for. */
+/* How many of them, from the first on, the vendor took back: they are on their way. */
 static uint32_t free_async(struct ms_heap *heap, CUstream stream, struct ms_segment *const *segments,
                            uint32_t count)
 {
@@ -81,13 +81,9 @@ static uint32_t context_give_aside(struct ms_heap *heap, struct ms_segment *cons
     ms_lock(&heap->fence.lock);
     CUstream stream = ms_fence_own_stream(heap, MS_OWN_RETURNS);
     ms_unlock(&heap->fence.lock);
-    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
     if (stream)
         done = free_async(heap, stream, segments, count);
     atomic_fetch_add_explicit(&heap->vendor_frees, done, memory_order_relaxed);
-    if (done)
-        ms_driver_frees_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
-    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     ms_context_scope_end(&visit);
     return done;
 }
@@ -150,10 +146,10 @@ static void segment_tell(const struct ms_heap *heap, const struct ms_segment *se
     ms_figures_tell(&told, added);
 }
 
-bool ms_device_charge(int number, uint64_t bytes)
+bool ms_device_charge(int number, uint64_t bytes, uint64_t counted_bytes)
 {
     struct ms_device *device = &ms_devices[number];
-    if (!ms_quota_reserve(number, bytes))
+    if (!ms_quota_reserve(number, bytes - counted_bytes))
         return false;
     atomic_fetch_add_explicit(&device->reserved_bytes, bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&device->changes, 1, memory_order_seq_cst);
@@ -255,11 +251,45 @@ void ms_segment_attach(struct ms_heap *heap, struct ms_segment *segment)
     ms_unlock(&heap->lock);
 }
 
+/* Memory that lies idle in the driver's pools is counted already, and this takes `bytes` of it. */
+struct idle {
+    uint64_t bytes, reserved; /* by these pools, before the driver was asked */
+};
+
+static bool segment_charge(struct ms_heap *heap, uint64_t bytes, struct idle *idle)
+{
+    *idle = (struct idle){heap->arena ? ms_mempool_take_idle(heap->device, bytes) : 0, 0};
+    if (idle->bytes)
+        idle->reserved = ms_mempool_sums_of(heap->device).reserved;
+    if (ms_device_charge(heap->device, bytes, idle->bytes))
+        return true;
+    if (idle->bytes)
+        ms_mempool_put_idle(heap->device, idle->bytes);
+    return false;
+}
+
+/* False if it was of no use, since it lay in pieces, say, and there is no room for what the driver took in
+ * its place. */
+static bool idle_was_used(const struct ms_heap *heap, uint64_t bytes, const struct idle *idle)
+{
+    if (MS_LIKELY(!idle->bytes))
+        return true;
+    uint64_t reserved = ms_mempool_sums_of(heap->device).reserved,
+             grown = reserved > idle->reserved ? reserved - idle->reserved : 0,
+             used = bytes > grown ? ms_least(bytes - grown, idle->bytes) : 0, more = idle->bytes - used;
+    ms_quota_give_back(heap->device, more); /* it is counted, and is to be asked for */
+    if (!more || ms_quota_reserve(heap->device, more))
+        return true;
+    ms_quota_hold(heap->device, more);
+    return false;
+}
+
 /* With the heap's lock held: nobody else takes it first. */
 static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint64_t asked, int *status_p)
 {
     struct ms_segment *segment = ms_table_segment();
-    bool charged = segment && ms_device_charge(heap->device, bytes);
+    struct idle idle;
+    bool charged = segment && segment_charge(heap, bytes, &idle);
     ms_device_answered(heap->device, asked);
     *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     if (!charged) {
@@ -279,7 +309,8 @@ static struct ms_segment *new_segment(struct ms_heap *heap, uint64_t bytes, uint
     if (*status_p == CUDA_SUCCESS && !acceptable(heap, segment))
         *status_p = CUDA_ERROR_NOT_SUPPORTED;
     atomic_store_explicit(&segment->use, MS_SEGMENT_NONE, memory_order_release);
-    if (*status_p == CUDA_SUCCESS && !ms_page_set(segment->address, bytes, segment)) {
+    if (*status_p == CUDA_SUCCESS &&
+        (!idle_was_used(heap, bytes, &idle) || !ms_page_set(segment->address, bytes, segment))) {
         vendor_free(heap, segment);
         *status_p = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -322,6 +353,7 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
     uint64_t given = 0;
     for (uint32_t i = 0; i < count; i++) /* before another thread can be given the same addresses */
         segment_tell(heap, segments[i], false);
+    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
     uint32_t gone = count ? ms_segment_give_aside(heap, segments, count) : 0;
     for (uint32_t i = 0; i < count; i++) {
         if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
@@ -333,6 +365,9 @@ uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segme
             ms_segment_attach(heap, segments[i]);
         }
     }
+    if (gone) /* counted as on their way, and no more as the pool's */
+        ms_driver_frees_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
+    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     return given;
 }
 

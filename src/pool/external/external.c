@@ -166,7 +166,7 @@ static bool charge(const struct ms_external_request *request)
 {
     if (ms_policy->learn_limit)
         ms_policy->learn_limit(request->gpu, request->device);
-    return ms_device_charge(request->device, request->granted);
+    return ms_device_charge(request->device, request->granted, 0);
 }
 
 /* A record, the room under the limit, and the library's buffer. */

@@ -194,7 +194,7 @@ static int mapped_calls_make(struct ms_heap *heap, struct ms_growth *growth, uin
     int status = CUDA_ERROR_OUT_OF_MEMORY;
     if (!count)
         return CUDA_SUCCESS;
-    if (!ms_device_charge(heap->device, count * b->page_bytes))
+    if (!ms_device_charge(heap->device, count * b->page_bytes, 0))
         return status;
     if (mapped_calls_is_there(heap, count * b->page_bytes))
         status = make_handles(heap, growth, count);

@@ -131,6 +131,7 @@ static int pool_take(struct ms_heap *heap, uint64_t bytes, struct ms_given *give
         padded = true;
         status = stream_arena_alloc(arena, stream, bytes + MS_PAGE_BYTES, &p);
     }
+    ms_mempool_count_idle(pool->device);
     if (status != CUDA_SUCCESS)
         return status;
     *given_p = (struct ms_given){ms_round_up(p, MS_PAGE_BYTES), .base = p,
@@ -177,6 +178,7 @@ static int pool_give(struct ms_heap *heap, const struct ms_segment *segment)
     if (status == CUDA_SUCCESS) {
         atomic_fetch_sub_explicit(&arena->pool->held, bytes, memory_order_relaxed);
         atomic_fetch_add_explicit(&arena->pool->freed, bytes, memory_order_relaxed);
+        ms_mempool_count_idle(arena->pool->device);
     }
     return status;
 }
@@ -363,6 +365,7 @@ void ms_stream_at_sync(const struct ms_gpu *gpu, int device)
         if (pool->device == device && pool->gpu == gpu)
             pool_settle(pool, &left);
     }
+    ms_mempool_count_idle(device);
 }
 
 /* --- growing -------------------------------------------------------------------------------------------- */

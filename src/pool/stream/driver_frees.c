@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
 #include "pool/stream/driver_frees.h"
+#include "quota/quota.h"
 
 static struct ms_stream *first; /* of those in which something is under way */
 static _Atomic uint64_t pending[MS_DEVICES_MAX];
@@ -37,6 +38,7 @@ void ms_driver_frees_note(struct ms_stream *stream, int device, uint64_t bytes)
     stream->returning += bytes;
     time->given_back = point;
     atomic_fetch_add_explicit(&pending[stream->returns_to], bytes, memory_order_relaxed);
+    ms_quota_hold(stream->returns_to, bytes); /* whoever gave them back counts them out now */
 }
 
 /* Lock held: nothing is on its way any more. */
@@ -47,6 +49,7 @@ static void driver_frees_forget(struct ms_stream *stream)
         link = &(*link)->next_returning;
     *link = stream->next_returning;
     atomic_fetch_sub_explicit(&pending[stream->returns_to], stream->returning, memory_order_relaxed);
+    ms_quota_give_back(stream->returns_to, stream->returning);
     stream->returning = 0;
     ms_stream_left(stream);
 }
@@ -80,6 +83,8 @@ uint64_t ms_driver_frees_settle(int device)
             settled += driver_frees_settle(stream);
     }
     ms_unlock(&ms_streams_lock);
+    if (settled)
+        ms_mempool_count_idle(device); /* which the driver may keep */
     return settled;
 }
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "pool/stream/stream_arena.h"
+#include "quota/quota.h"
 
 enum { POOLS = 1024 };
 enum {
@@ -18,6 +19,7 @@ enum {
 static struct ms_mempool *_Atomic pools[POOLS];
 static _Atomic uint32_t pool_count;
 static struct ms_mempool *_Atomic current[MS_DEVICES_MAX];
+static _Atomic uint64_t idle_counted[MS_DEVICES_MAX]; /* in the quota */
 static uint64_t made;
 static _Atomic uint32_t asking; /* threads that ask drivers about pools that others may destroy */
 
@@ -64,6 +66,7 @@ void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes)
     ms_context_scope_begin(&visit, pool->gpu, 0);
     pool->gpu->mem_pool_trim_to(handle, keep_bytes);
     ms_context_scope_end(&visit);
+    ms_mempool_count_idle(pool->device);
 }
 
 static bool asks(const struct ms_gpu *gpu, uint64_t handle, CUmemPool_attribute attribute, uint64_t *value_p)
@@ -261,6 +264,7 @@ static void add_figures(const struct ms_mempool *pool, struct ms_mempool_sums *s
     if (!ms_mempool_figures(pool, &reserved, &used))
         return;
     sums->idle += reserved > used ? reserved - used : 0;
+    sums->reserved += reserved;
     sums->used += used;
     sums->held += atomic_load_explicit(&pool->held, memory_order_relaxed);
 }
@@ -277,6 +281,36 @@ struct ms_mempool_sums ms_mempool_sums_of(int device)
     }
     atomic_fetch_sub(&asking, 1);
     return sums;
+}
+
+void ms_mempool_count_idle(int device)
+{
+    if (!ms_quota_is_bounded() || device < 0 || device >= MS_DEVICES_MAX)
+        return;
+    uint64_t now = ms_mempool_sums_of(device).idle, before = atomic_exchange(&idle_counted[device], now);
+    if (now > before)
+        ms_quota_hold(device, now - before);
+    else
+        ms_quota_give_back(device, before - now);
+}
+
+uint64_t ms_mempool_take_idle(int device, uint64_t bytes)
+{
+    uint64_t there = atomic_load(&idle_counted[device]), part;
+    do
+        part = there < bytes ? there : bytes;
+    while (part && !atomic_compare_exchange_weak(&idle_counted[device], &there, there - part));
+    return part;
+}
+
+void ms_mempool_put_idle(int device, uint64_t bytes)
+{
+    atomic_fetch_add(&idle_counted[device], bytes);
+}
+
+uint64_t ms_mempool_idle_counted(int device)
+{
+    return atomic_load_explicit(&idle_counted[device], memory_order_relaxed);
 }
 
 void ms_mempool_ended(struct ms_mempool *ending, uint64_t handle, bool gone)
@@ -338,5 +372,6 @@ static void mempool_reset(void)
     atomic_store_explicit(&asking, 0, memory_order_relaxed);
     memset((void *)pools, 0, sizeof(pools));
     memset((void *)current, 0, sizeof(current));
+    memset((void *)idle_counted, 0, sizeof(idle_counted));
 }
 MS_AT_FORK(MS_FORK_POOL, mempool_reset);

@@ -91,11 +91,20 @@ int ms_mempool_device(uint64_t pool);
 /** Sums over the driver's pools of a device that were seen and are there. */
 struct ms_mempool_sums {
     uint64_t idle; /* reserved, and not used as the driver says, which counts what is being freed as used */
-    uint64_t used;
+    uint64_t reserved, used;
     uint64_t held; /* by us */
 };
 /** Asks the driver; no lock held. */
 struct ms_mempool_sums ms_mempool_sums_of(int device);
+/** Counts what these have of the device that is in nobody's use for this process (quota.h): the driver takes
+ * memory for a pool in units, and keeps it there up to a threshold. Where there are limits, whenever that may
+ * have changed. Calls the vendor; no lock of the caller's. */
+void ms_mempool_count_idle(int device);
+/** Of that, what a request of a stream takes, which is then the request's: at most `bytes`. Until it is put
+ * back, or what is idle was counted anew. And: how much there is. */
+uint64_t ms_mempool_take_idle(int device, uint64_t bytes);
+void ms_mempool_put_idle(int device, uint64_t bytes);
+uint64_t ms_mempool_idle_counted(int device);
 
 /** The bytes of a pool that are in use: for attributes. False if it is not served. */
 struct ms_mempool_use {

@@ -293,7 +293,8 @@ struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t ha
 /* MEMSHIM_LIMIT leaves less than that: the driver, which knows of no limit, is not asked. */
 static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
 {
-    return bytes > ms_quota_room(heap->device);
+    uint64_t room = ms_quota_room(heap->device);
+    return bytes > room && bytes - room > ms_mempool_idle_counted(heap->device);
 }
 
 static MS_NOINLINE enum ms_pool_verdict without(const struct ms_stream_arena *arena, uint64_t bytes,

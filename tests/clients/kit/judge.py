@@ -164,7 +164,7 @@ def measure(notes):
 
 def wrong_top(view, *listings):
     """Listings for people that do not say at their top what their rows are; a line each."""
-    heads = ["\n".join(listing.splitlines()[:4]) for listing in listings] if view in TOPS else ()
+    heads = ["\n".join(listing.splitlines()[:6]) for listing in listings] if view in TOPS else ()
     return ["%s is not at the top of a listing: %s" % (view, head) for head in heads if not re.search("^ *" + TOPS[view], head, re.M)]
 
 
