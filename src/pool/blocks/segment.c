@@ -256,9 +256,11 @@ struct idle {
     uint64_t bytes, reserved; /* by these pools, before the driver was asked */
 };
 
+/* Of a host's memory that is left, what is idle is no part. */
 static bool segment_charge(struct ms_heap *heap, uint64_t bytes, struct idle *idle)
 {
-    *idle = (struct idle){heap->arena ? ms_mempool_take_idle(heap->device, bytes) : 0, 0};
+    bool may = heap->arena && !ms_quota_is_asked(heap->device, MS_QUOTA_HOST);
+    *idle = (struct idle){may ? ms_mempool_take_idle(heap->device, bytes) : 0, 0};
     if (idle->bytes)
         idle->reserved = ms_mempool_sums_of(heap->device).reserved;
     if (ms_device_charge(heap->device, bytes, idle->bytes))
