@@ -107,18 +107,24 @@ static void pieces_add(json_t *pieces, uint64_t offset, uint64_t bytes, const ch
     json_array_append_new(pieces, json);
 }
 
+/* A damaged ledger may have blocks that end behind all addresses. */
+static uint64_t end_of(uint64_t key, uint64_t bytes)
+{
+    return bytes < UINT64_MAX - key ? key + bytes : UINT64_MAX;
+}
+
 /* The end of the stretch that begins with the inner block at `at`: its segment's, or, where none is known,
  * that of the last block that lies side by side with it. */
 static uint64_t stretch_end(const struct ms_snapshot_blocks *inner, uint64_t at,
                             const struct ms_block *segment)
 {
     if (segment)
-        return segment->key + segment->bytes;
-    uint64_t end = inner->list[at].key + inner->list[at].bytes;
+        return end_of(segment->key, segment->bytes);
+    uint64_t end = end_of(inner->list[at].key, inner->list[at].bytes);
     for (at++; at < inner->count && inner->list[at].key == end &&
                inner->list[at].device == inner->list[at - 1].device;
          at++)
-        end += inner->list[at].bytes;
+        end = end_of(end, inner->list[at].bytes);
     return end;
 }
 
@@ -204,7 +210,12 @@ static uint64_t write_segments(struct ms_out *out, const struct ms_snapshot *sna
     for (uint64_t at = 0; at < inner->count;) {
         const struct ms_block *segment =
             segment_around(&snapshot->blocks[MS_LAYER_OUTER], &outer_at, &inner->list[at]);
-        left_out += write_segment(out, snapshot, &at, segment);
+        if (stretch_end(inner, at, segment) > inner->list[at].key) {
+            left_out += write_segment(out, snapshot, &at, segment);
+        } else { /* none that has a length, which a damaged ledger may have */
+            left_out++;
+            at++;
+        }
     }
     return left_out;
 }
