@@ -100,8 +100,8 @@ MUTANTS = (
     ("hip-wait-epoch-late", WAIT, "        epoch = ms_pending_next_epoch(heap);\n        *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;\n",
      "        *waited_p = wait_for_device(heap, &status) && status == CUDA_SUCCESS;\n        epoch = ms_pending_next_epoch(heap);\n", "small-hip-waited", "plain"),
     ("returning-not-counted", "src/pool/blocks/fallback.c", "        bool returning = atomic_load_explicit(&heap->returning, memory_order_acquire) > 0;", "        bool returning = false;", "returning", "plain"),
-    ("returning-counted-late", "src/pool/blocks/segment.c", "    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n    if (stream)\n        done = free_async(heap, stream, segments, count);\n",
-     "    if (stream)\n        done = free_async(heap, stream, segments, count);\n    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n", "returning", "plain"),
+    ("returning-counted-late", "src/pool/blocks/segment.c", "    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n    uint32_t gone = ms_segment_give_aside(heap, segments, count);\n",
+     "    uint32_t gone = ms_segment_give_aside(heap, segments, count);\n    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);\n", "returning", "plain"),
     ("lock-no-exchange", LOCK_H, "if (MS_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, 1,\n"
      "                                                             memory_order_acquire, memory_order_relaxed)))",
      "if (atomic_load(&lock->state) != free_state || (atomic_store(&lock->state, 1), 0))", "lock", "plain"),

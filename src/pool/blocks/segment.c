@@ -349,27 +349,42 @@ void ms_segment_unlink(struct ms_heap *heap, struct ms_segment *segment)
     ms_page_clear(segment->address, segment->bytes, segment);
 }
 
+static uint64_t segment_returned(const struct ms_heap *heap, struct ms_segment *segment)
+{
+    uint64_t bytes = segment->bytes;
+    ms_device_refund(heap->device, bytes);
+    ms_table_drop_segment(segment);
+    return bytes;
+}
+
+/* How many of them went so: they are counted as on their way, and then no more as the pool's. */
+static uint32_t return_aside(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count,
+                             uint64_t *given_p)
+{
+    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
+    uint32_t gone = ms_segment_give_aside(heap, segments, count);
+    for (uint32_t i = 0; i < gone; i++)
+        *given_p += segment_returned(heap, segments[i]);
+    if (gone)
+        ms_driver_frees_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
+    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
+    return gone;
+}
+
 uint64_t ms_segment_return(struct ms_heap *heap, struct ms_segment *const *segments, uint32_t count,
                            bool quiet)
 {
     uint64_t given = 0;
     for (uint32_t i = 0; i < count; i++) /* before another thread can be given the same addresses */
         segment_tell(heap, segments[i], false);
-    atomic_fetch_add_explicit(&heap->returning, 1, memory_order_relaxed);
-    uint32_t gone = count ? ms_segment_give_aside(heap, segments, count) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (i < gone || (quiet && vendor_free(heap, segments[i]))) {
-            given += segments[i]->bytes;
-            ms_device_refund(heap->device, segments[i]->bytes);
-            ms_table_drop_segment(segments[i]);
+    for (uint32_t i = count ? return_aside(heap, segments, count, &given) : 0; i < count; i++) {
+        if (quiet && vendor_free(heap, segments[i])) {
+            given += segment_returned(heap, segments[i]);
         } else {
             segment_tell(heap, segments[i], true);
             ms_segment_attach(heap, segments[i]);
         }
     }
-    if (gone) /* counted as on their way, and no more as the pool's */
-        ms_driver_frees_await(heap->device, false, ms_clock_ns() + MS_RETURN_NS);
-    atomic_fetch_sub_explicit(&heap->returning, 1, memory_order_release);
     return given;
 }
 
