@@ -21,7 +21,7 @@ def beside(*folders):
 
 HOOKS = beside("hooks")
 # Other people's allocators, where tests/thirdparty has built a program of them.
-PEERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "memshim", "peers")
+PEERS = os.path.join(os.environ["TEST_CACHE"], "peers")
 
 
 def peer(*folders):

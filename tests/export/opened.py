@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
 
 TOP, BUILD, MEMSHIM, TMP = (os.environ[name] for name in ("top_srcdir", "top_builddir", "TEST_BIN", "TEST_TMP"))
-CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+CACHE = os.environ["TEST_CACHE"]
 VALUES = {"peak": "at_peak_bytes", "live": "live_bytes", "total": "total_bytes", "count": "total_count", "rounding": "rounding_bytes"}
 PPROF = {"peak": "peak_space", "live": "inuse_space", "total": "alloc_space", "count": "alloc_objects", "rounding": "rounding_space"}
 facts = [0, 0]
@@ -230,8 +230,8 @@ def duckdb():
 @fact("snapshot: PyTorch's _memory_viz.py has every segment, and follows every event")
 def snapshot():
     viz = need("PyTorch's _memory_viz.py (scripts/test-clients installs it)",
-               glob.glob(os.path.join(CACHE, "memshim", "*", "*", "lib", "python3*", "site-packages", "torch", "cuda", "_memory_viz.py")) +
-               glob.glob(os.path.join(CACHE, "memshim", "*", "torch", "cuda", "_memory_viz.py")))[0]
+               glob.glob(os.path.join(CACHE, "*", "*", "lib", "python3*", "site-packages", "torch", "cuda", "_memory_viz.py")) +
+               glob.glob(os.path.join(CACHE, "*", "torch", "cuda", "_memory_viz.py")))[0]
     path = export("snapshot", "--trace", TRACE)
     stats, trace = ran(sys.executable, viz, "stats", path), ran(sys.executable, viz, "trace", path)
     assert "segments: %d\n" % len(BOOK["segments"]) in stats, stats

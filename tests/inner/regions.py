@@ -13,7 +13,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, native_environment, plan
 
 USER = os.path.join(BUILD, "tests", "inner", "regions_user")
 HEADER = "include/nvtx3/nvToolsExtMem.h"
-CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
+CLIENTS = os.path.join(os.environ["TEST_CACHE"], "clients")
 # The toolkit's, or what scripts/test-clients has left of PyTorch's packages.
 NVTX = ([path for path in (os.path.join(os.environ.get("TEST_CUDA_HOME") or "/nowhere", HEADER),) if os.path.exists(path)] or
         sorted(glob.glob(os.path.join(CLIENTS, "*/lib/python3*/site-packages/nvidia/*", HEADER))) or [""])[-1]

@@ -15,7 +15,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, shim_environment, 
 PROGRAM = os.path.join(BUILD, "tests", "phases", "phases_user")
 MIB = 1 << 20
 HEADER = "include/nvtx3/nvToolsExt.h"
-CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
+CLIENTS = os.path.join(os.environ["TEST_CACHE"], "clients")
 # The toolkit's, or what scripts/test-clients has left of PyTorch's packages.
 NVTX = os.path.join(os.environ["TEST_CUDA_HOME"], HEADER) if os.environ.get("TEST_CUDA_HOME") else max(
     glob.glob(os.path.join(CLIENTS, "*/lib/python3*/site-packages/nvidia/*", HEADER)), default="")

@@ -14,7 +14,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 TOP = os.path.realpath(os.environ["top_srcdir"])
 MADE = re.compile(r"<!-- made: (.*?) -->\n\n(.*?)\n?<!-- made end -->", re.S)
 # Where scripts/test-clients leaves what it fetched; tests have a cache of their own, which that is not.
-CLIENTS = os.path.join(os.path.expanduser("~"), ".cache", "memshim", "clients")
+CLIENTS = os.path.join(os.environ["TEST_CACHE"], "clients")
 # What a page must end at: a line of the program that its listings name.
 ENDS = {"what-holds-my-memory": "load_weights", "what-leaks": "open_guest", "why-did-it-run-out": "open_session", "what-is-wasted": "open_guest",
         "what-changed": "open_session", "which-tensor": "evaluate", "which-settings": "MEMSHIM_BACKING"}

@@ -15,7 +15,7 @@ from hooklib import BUILD, MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 
 TOP = os.path.realpath(os.environ["top_srcdir"])
 # Tests have a cache of their own, which is not the one of scripts/test-clients.
-CLIENTS = os.path.join(os.path.expanduser("~"), ".cache", "memshim", "clients")
+CLIENTS = os.path.join(os.environ["TEST_CACHE"], "clients")
 PAGES = {"training": ("README.md", "docs/user/summary.md"), "ranks": ("docs/user/summary.md",), "torch": ("docs/user/summary.md",)}
 SCREEN = 24  # lines of a terminal
 

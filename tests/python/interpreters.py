@@ -14,8 +14,8 @@ VERSIONS = [f"3.{minor}" for minor in range(9, 16)]
 MACHINES = {"x86_64": ("", "ld-linux-x86-64.so.2", []), "aarch64": ("-arm64", "ld-linux-aarch64.so.1", ["qemu-aarch64-static"])}
 MACHINE = os.environ.get("TEST_MACHINE", "x86_64")
 SUFFIX, LOADER, EMULATOR = MACHINES[MACHINE]
-CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-UNPACKED = os.environ.get("TEST_PYTHONS", os.path.join(CACHE, "memshim/pythons" + SUFFIX))
+CACHE = os.environ["TEST_CACHE"]
+UNPACKED = os.environ.get("TEST_PYTHONS", os.path.join(CACHE, "pythons" + SUFFIX))
 PROGRAM = "import sys, os, struct, ctypes; print('%d.%d' % sys.version_info[:2], os.path.realpath('/proc/self/exe'))"
 
 

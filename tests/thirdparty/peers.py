@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import BUILD, TMP, fact, native_environment, plan, shim_environment  # noqa: E402
 
 HERE = os.path.join(os.environ["top_srcdir"], "tests", "thirdparty")
-PEERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "memshim", "peers")
+PEERS = os.path.join(os.environ["TEST_CACHE"], "peers")
 WANTED = os.path.join(os.environ["top_srcdir"], "tests", "bench", "peers", "requirements.txt")
 REPORT = os.path.join(TMP, "report.json")
 PROGRAMS = {  # name -> includes, libraries' places, libraries, the function that is counted
