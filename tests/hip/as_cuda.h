@@ -99,6 +99,15 @@
 #pragma redefine_extname cuPointerSetAttribute hipPointerSetAttribute
 #pragma redefine_extname cuMemRetainAllocationHandle hipMemRetainAllocationHandle
 #pragma redefine_extname cuDeviceGetDefaultMemPool hipDeviceGetDefaultMemPool
+#pragma redefine_extname cuCtxCreate_v2 hipCtxCreate
+#pragma redefine_extname cuCtxDestroy_v2 hipCtxDestroy
+#pragma redefine_extname cuCtxGetCurrent hipCtxGetCurrent
+#pragma redefine_extname cuStreamWriteValue32_v2 hipStreamWriteValue32
+#pragma redefine_extname cudaEventCreate hipEventCreate
+#pragma redefine_extname cudaHostGetDevicePointer hipHostGetDevicePointer
+#pragma redefine_extname cudaMallocArray hipMallocArray
+#pragma redefine_extname cudaMallocManaged hipMallocManaged
+#pragma redefine_extname cudaMallocPitch hipMallocPitch
 #endif
 
 #endif

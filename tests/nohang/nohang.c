@@ -1,6 +1,6 @@
 /*
  * nohang.c - runs one program: nohang NAME kernel|value|function. `nohang --list` prints every name, with the
- * environment that it needs.
+ * environment that it needs. Built for HIP as well, where a stream is held by a function alone.
  */
 #include "nohang.h"
 
@@ -8,6 +8,7 @@
 
 enum hold_kind hold_kind;
 
+#ifndef TEST_HIP
 /* The simulator knows this kernel by its name and its parameters; hardware runs the text. */
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -18,6 +19,7 @@ static const char ptx[] =
     "AGAIN:\n\tld.volatile.global.u32 %r2, [%d1];\n\tsetp.eq.u32 %p1, %r2, %r1;\n\t@%p1 bra DONE;\n"
     "\tsetp.eq.u64 %p2, %d2, 0;\n\t@%p2 bra AGAIN;\n\tmov.u64 %d4, %globaltimer;\n"
     "\tsub.u64 %d5, %d4, %d3;\n\tsetp.lt.u64 %p2, %d5, %d2;\n\t@%p2 bra AGAIN;\nDONE:\n\tret;\n}\n";
+#endif
 
 static void must(int status, const char *what)
 {
@@ -27,9 +29,42 @@ static void must(int status, const char *what)
     }
 }
 
-void hold_prepare(struct hold *hold)
+#ifndef TEST_HIP
+static void prepare_kernel(struct hold *hold)
 {
     CUmodule module = NULL;
+
+    must(cuModuleLoadData(&module, ptx), "cuModuleLoadData");
+    must(cuModuleGetFunction(&hold->kernel, module, "memsim_hold"), "cuModuleGetFunction");
+}
+
+static void begin_on_device(struct hold *hold, cudaStream_t stream, unsigned limit_ms)
+{
+    uint32_t value = 1;
+    uint64_t limit_ns = (uint64_t)limit_ms * 1000000;
+    void *parameters[] = {&hold->device_flag, &value, &limit_ns};
+
+    if (hold_kind == HOLD_KERNEL)
+        must(cuLaunchKernel(hold->kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "cuLaunchKernel");
+    else
+        must(cuStreamWaitValue32_v2(stream, hold->device_flag, 1, CU_STREAM_WAIT_VALUE_EQ),
+             "cuStreamWaitValue32");
+}
+#else
+static void prepare_kernel(struct hold *hold)
+{
+    (void)hold;
+}
+
+static void begin_on_device(struct hold *hold, cudaStream_t stream, unsigned limit_ms)
+{
+    (void)hold, (void)stream, (void)limit_ms;
+    exit(2);
+}
+#endif
+
+void hold_prepare(struct hold *hold)
+{
     void *flag = NULL, *device = NULL;
 
     must(cudaHostAlloc(&flag, 64, cudaHostAllocMapped), "cudaHostAlloc");
@@ -38,8 +73,7 @@ void hold_prepare(struct hold *hold)
     hold->later = NULL;
     hold->flag = flag;
     hold->device_flag = (uintptr_t)device;
-    must(cuModuleLoadData(&module, ptx), "cuModuleLoadData");
-    must(cuModuleGetFunction(&hold->kernel, module, "memsim_hold"), "cuModuleGetFunction");
+    prepare_kernel(hold);
 }
 
 static void wait_for_flag(void *argument)
@@ -60,18 +94,11 @@ static void release_later(void *argument)
 
 void hold_begin(struct hold *hold, cudaStream_t stream, unsigned limit_ms)
 {
-    uint32_t value = 1;
-    uint64_t limit_ns = (uint64_t)limit_ms * 1000000;
-    void *parameters[] = {&hold->device_flag, &value, &limit_ns};
-
     __atomic_store_n(hold->flag, 0, __ATOMIC_RELEASE);
-    if (hold_kind == HOLD_KERNEL)
-        must(cuLaunchKernel(hold->kernel, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL), "cuLaunchKernel");
-    else if (hold_kind == HOLD_VALUE)
-        must(cuStreamWaitValue32_v2(stream, hold->device_flag, 1, CU_STREAM_WAIT_VALUE_EQ),
-             "cuStreamWaitValue32");
-    else
+    if (hold_kind == HOLD_FUNCTION)
         must(cudaLaunchHostFunc(stream, wait_for_flag, hold), "cudaLaunchHostFunc");
+    else
+        begin_on_device(hold, stream, limit_ms);
     if (limit_ms && hold_kind != HOLD_KERNEL)
         hold->later = start(release_later, hold);
 }

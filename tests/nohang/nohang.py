@@ -18,6 +18,7 @@ os.environ["TSAN_OPTIONS"] = os.environ.get("TSAN_OPTIONS", "") + ":report_signa
 # Programs that end with children, or in the middle of something, leak.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 PROGRAM = os.path.join(BUILD, "tests", "nohang", "nohang")
+HIP = PROGRAM + "_hip" # where a function alone holds a stream
 KINDS = ("kernel", "value", "function")
 WATCHED = bool(os.environ["TEST_SANITIZE"])
 LIMIT = 180 if WATCHED else 60  # seconds: what takes longer is taken to hang
@@ -27,19 +28,22 @@ CONFIGURATIONS = ({"MEMSHIM_FREE": "strict"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_P
                   {"MEMSHIM_LIMBO": "0"}, {"MEMSHIM_LIMIT": "80M"}, {"MEMSHIM_MODE": "track"})
 # Those under which other code takes locks, waits or asks the device: what a sanitizer can find more of is there.
 WATCHED_CONFIGURATIONS = [more for more in CONFIGURATIONS if set(more) & {"MEMSHIM_FREE", "MEMSHIM_KEEP", "MEMSHIM_POISON", "MEMSHIM_BACKING", "MEMSHIM_LIMBO"}]
+HIP_CONFIGURATIONS = [more for more in CONFIGURATIONS if set(more) & {"MEMSHIM_FREE", "MEMSHIM_KEEP", "MEMSHIM_BACKING", "MEMSHIM_LIMBO", "MEMSHIM_LIMIT"}]
+# They end, with other answers than natively: docs/user/differences.md.
+HIP_DIFFERS = {"same-and-other-size", "frees-in-host-functions", "bound-in-a-capture"}
 # Fills of everything take long on the simulator.
 FEW = {"MEMSHIM_POISON": ("other-waits", "freed-before-small", "capture-open", "free-and-release", "free-waits-for-another-thread",
                           "frees-in-host-functions", "bound-in-function")}
 
 
-def run(name, words, kind, more):
+def run(program, name, words, kind, more):
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"], **dict(word.split("=", 1) for word in words))
     if more is not None:
         # Memory that is being filled is waited for, which on a loaded machine takes longer than anything else here.
         wait_ms = "300" if "MEMSHIM_POISON" not in more else "20000" if WATCHED else "3000"
         env.update(LD_PRELOAD=preload(), MEMSHIM_REPORT="none", MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS=wait_ms, **more)
     try:
-        done = subprocess.run([PROGRAM, name, kind], env=env, text=True, capture_output=True, timeout=LIMIT, check=False)
+        done = subprocess.run([program, name, kind], env=env, text=True, capture_output=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired as late:
         return ["it hangs", "it had printed: %s" % (late.stdout or b"").decode()]
     return done.stdout.splitlines() + done.stderr.splitlines() + ["exit %d" % done.returncode]
@@ -70,16 +74,24 @@ def look(name, what, native, output, compares):
     fact(passed, "%s, %s" % (name, what), ["natively: %s" % native, "under memshim: %s" % output])
 
 
-programs = [line.split() for line in subprocess.run([PROGRAM, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]),
-                                                    text=True, capture_output=True, check=True).stdout.splitlines()]
+def programs_of(program):
+    """Their names, each with what it wants of the simulator."""
+    listed = subprocess.run([program, "--list"], env=dict(os.environ, LD_LIBRARY_PATH=os.environ["TEST_SIM"]), text=True, capture_output=True, check=True)
+    return [line.split() for line in listed.stdout.splitlines()]
+
+
 jobs = []
-for index, (name, *words) in enumerate(programs):
+for index, (name, *words) in enumerate(programs_of(PROGRAM)):
     for turn, more in enumerate([{}] + configurations(name)):
-        jobs += [(name, words, kind, more) for kind in kinds(name, more, index if WATCHED else index + turn)]
+        jobs += [(PROGRAM, name, words, kind, more) for kind in kinds(name, more, index if WATCHED else index + turn)]
+for index, (name, *words) in enumerate(programs_of(HIP)):
+    jobs += [(HIP, name, words, "function", more) for more in [{}] + [HIP_CONFIGURATIONS[index % len(HIP_CONFIGURATIONS)]] * (not WATCHED)]
 plan(len(jobs))
 with concurrent.futures.ThreadPoolExecutor(4 if WATCHED else 8) as pool:
-    native = {(name, kind): pool.submit(run, name, words, kind, None) for name, words, kind in {(n, *w, k): (n, w, k) for n, w, k, _ in jobs}.values()}
-    under = [(name, kind, more, pool.submit(run, name, words, kind, dict({"MEMSHIM_MODE": "pool"}, **more))) for name, words, kind, more in jobs]
-    for name, kind, more, job in under:
+    native = {(program, name, kind): pool.submit(run, program, name, words, kind, None)
+              for program, name, words, kind in {(p, n, *w, k): (p, n, w, k) for p, n, w, k, _ in jobs}.values()}
+    under = [(program, name, kind, more, pool.submit(run, program, name, words, kind, dict({"MEMSHIM_MODE": "pool"}, **more))) for program, name, words, kind, more in jobs]
+    for program, name, kind, more, job in under:
         said = " ".join("%s=%s" % pair for pair in more.items())
-        look(name, "%s%s" % (kind, said and ", " + said), native[name, kind].result(), job.result(), "MEMSHIM_LIMIT" not in more)
+        look(name, "%s%s%s" % ("HIP, " * (program == HIP), kind, said and ", " + said), native[program, name, kind].result(), job.result(),
+             "MEMSHIM_LIMIT" not in more and not (program == HIP and name in HIP_DIFFERS))
