@@ -140,8 +140,8 @@ struct tally {
     } kinds[5];
 };
 
-/* Its context, what lies in it, and small blocks, for each of which the pool reserves a chunk at most. */
-enum { LARGEST_MIB = 100, SMALL_OF = 4, BESIDE_MIB = 96 };
+/* Its context and the like; and by how much the pool, or the driver's, may have more for a block. */
+enum { LARGEST_MIB = 100, SMALL_OF = 4, BESIDE_MIB = 64, UNIT_MIB = 32 };
 static const char kinds[] = "dsmhr";
 
 static struct tally *tally_map(const char *path)
@@ -159,18 +159,28 @@ static unsigned whole(unsigned mib)
     return (mib + 1) / 2 * 2;
 }
 
+/* MiB that this may take of the device with another block of so many. */
+static unsigned may_take(const unsigned *held, unsigned mib)
+{
+    unsigned sum = mib + UNIT_MIB + BESIDE_MIB;
+
+    for (unsigned i = 0; i < BLOCKS; i++)
+        sum += held[i] ? held[i] + (blocks[i].kind == 'd' || blocks[i].kind == 's' ? UNIT_MIB : 0) : 0;
+    return sum;
+}
+
 static void at_random(struct tally *tally, unsigned kept)
 {
-    unsigned held[BLOCKS] = {0}, used = 0;
+    unsigned held[BLOCKS] = {0};
 
     cudaFree(NULL); /* arrays and handles want a context */
     while (atomic_fetch_add(&tally->done, 1) < tally->wanted) {
-        unsigned at = (unsigned)random() % BLOCKS, kind = (unsigned)random() % (sizeof kinds - 1);
+        unsigned at = (unsigned)random() % BLOCKS, kind = (unsigned)random() % 8;
         unsigned mib = whole(random() % SMALL_OF == 0 ? 1 : 1 + (unsigned)random() % LARGEST_MIB);
         int status;
+        kind = kind < sizeof kinds - 1 ? kind : kind - 3; /* fewer of the pool's */
         if (held[at]) {
             tally->wrong += block_free(&blocks[at]) != 0;
-            used -= held[at];
             held[at] = 0;
             continue;
         }
@@ -178,10 +188,10 @@ static void at_random(struct tally *tally, unsigned kept)
         tally->wrong += status != 0 && status != CUDA_ERROR_OUT_OF_MEMORY;
         if (status == 0) {
             tally->kinds[kind].granted++;
-            used += held[at] = mib;
+            held[at] = mib;
         } else {
             tally->kinds[kind].refused++;
-            tally->kinds[kind].refused_within += used + mib + BESIDE_MIB <= kept;
+            tally->kinds[kind].refused_within += may_take(held, mib) <= kept;
         }
     }
     for (unsigned i = 0; i < BLOCKS; i++)

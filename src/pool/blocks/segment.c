@@ -256,11 +256,13 @@ struct idle {
     uint64_t bytes, reserved; /* by these pools, before the driver was asked */
 };
 
-/* Of a host's memory that is left, what is idle is no part. */
+/* A request counts on one unit at most, as what is idle may lie in pieces, or be another pool's. Of a host's
+ * memory that is left it is no part. */
 static bool segment_charge(struct ms_heap *heap, uint64_t bytes, struct idle *idle)
 {
     bool may = heap->arena && !ms_quota_is_asked(heap->device, MS_QUOTA_HOST);
-    *idle = (struct idle){may ? ms_mempool_take_idle(heap->device, bytes) : 0, 0};
+    uint64_t most = may ? ms_least(bytes, ms_mempool_unit(heap->arena->pool)) : 0;
+    *idle = (struct idle){most ? ms_mempool_take_idle(heap->device, most) : 0, 0};
     if (idle->bytes)
         idle->reserved = ms_mempool_sums_of(heap->device).reserved;
     if (ms_device_charge(heap->device, bytes, idle->bytes))

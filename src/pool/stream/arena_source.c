@@ -16,6 +16,7 @@
 #include "pool/stream/stream_arena.h"
 #include "pool/api/internal.h"
 #include "pool/stream/driver_frees.h"
+#include "quota/quota.h"
 
 /* --- the driver's pool ---------------------------------------------------------------------------------- */
 
@@ -313,7 +314,7 @@ uint64_t ms_stream_trim(int device)
         if (atomic_load_explicit(&pool->freed, memory_order_relaxed))
             ms_mempool_trim_to(pool, 0);
     }
-    return given;
+    return ms_quota_is_bounded() ? given + ms_mempool_trim_idle(device) : given;
 }
 
 uint64_t ms_stream_reclaimable(int device)

@@ -283,15 +283,52 @@ struct ms_mempool_sums ms_mempool_sums_of(int device)
     return sums;
 }
 
+static bool is_counted(const struct ms_mempool *pool, int device)
+{
+    return atomic_load(&pool->device) == device && pool->served && atomic_load(&pool->is_devices) &&
+           atomic_load(&pool->handle);
+}
+
+static uint64_t idle_in_served(int device)
+{
+    struct ms_mempool_sums sums = {.idle = 0};
+    const struct ms_mempool *pool;
+    atomic_fetch_add(&asking, 1);
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (is_counted(pool, device))
+            add_figures(pool, &sums);
+    }
+    atomic_fetch_sub(&asking, 1);
+    return sums.idle;
+}
+
 void ms_mempool_count_idle(int device)
 {
     if (!ms_quota_is_bounded() || device < 0 || device >= MS_DEVICES_MAX)
         return;
-    uint64_t now = ms_mempool_sums_of(device).idle, before = atomic_exchange(&idle_counted[device], now);
+    uint64_t now = idle_in_served(device), before = atomic_exchange(&idle_counted[device], now);
     if (now > before)
         ms_quota_hold(device, now - before);
     else
         ms_quota_give_back(device, before - now);
+}
+
+uint64_t ms_mempool_trim_idle(int device)
+{
+    const struct ms_mempool *pool;
+    uint64_t given = 0, before, after, used, counted = ms_mempool_idle_counted(device), left;
+    atomic_fetch_add(&asking, 1);
+    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
+        if (!is_counted(pool, device) || !ms_mempool_figures(pool, &before, &used) || before <= used)
+            continue;
+        ms_mempool_trim_to(pool, 0);
+        if (ms_mempool_figures(pool, &after, &used) && after < before)
+            given += before - after;
+    }
+    atomic_fetch_sub(&asking, 1);
+    ms_mempool_count_idle(device); /* of pools that the program trimmed or destroyed there is less, too */
+    left = ms_mempool_idle_counted(device);
+    return counted > left + given ? counted - left : given;
 }
 
 uint64_t ms_mempool_take_idle(int device, uint64_t bytes)

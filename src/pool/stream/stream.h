@@ -96,10 +96,13 @@ struct ms_mempool_sums {
 };
 /** Asks the driver; no lock held. */
 struct ms_mempool_sums ms_mempool_sums_of(int device);
-/** Counts what these have of the device that is in nobody's use for this process (quota.h): the driver takes
- * memory for a pool in units, and keeps it there up to a threshold. Where there are limits, whenever that may
- * have changed. Calls the vendor; no lock of the caller's. */
+/** Counts what pools that are served have of the device in nobody's use for this process (quota.h): the
+ * driver takes memory for a pool in units, and keeps it there up to a threshold. Where there are limits,
+ * whenever that may have changed. Calls the vendor; no lock of the caller's. */
 void ms_mempool_count_idle(int device);
+/** Memory is short under a limit: what lies idle in them goes back to the device, as the driver's own
+ * requests would have it. The bytes. No lock of the caller's. */
+uint64_t ms_mempool_trim_idle(int device);
 /** Of that, what a request of a stream takes, which is then the request's: at most `bytes`. Until it is put
  * back, or what is idle was counted anew. And: how much there is. */
 uint64_t ms_mempool_take_idle(int device, uint64_t bytes);

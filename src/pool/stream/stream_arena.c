@@ -294,7 +294,8 @@ struct ms_stream_arena *ms_stream_arena_of(struct ms_stream *stream, uint64_t ha
 static bool is_limited(const struct ms_heap *heap, uint64_t bytes)
 {
     uint64_t room = ms_quota_room(heap->device);
-    return bytes > room && bytes - room > ms_mempool_idle_counted(heap->device);
+    return bytes > room &&
+           bytes - room > ms_least(ms_mempool_unit(heap->arena->pool), ms_mempool_idle_counted(heap->device));
 }
 
 static MS_NOINLINE enum ms_pool_verdict without(const struct ms_stream_arena *arena, uint64_t bytes,

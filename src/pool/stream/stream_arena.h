@@ -156,6 +156,12 @@ void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);
+/** What the driver takes at a time for the pool, at most. */
+static inline uint64_t ms_mempool_unit(const struct ms_mempool *pool)
+{
+    uint64_t unit = atomic_load_explicit(&pool->unit, memory_order_relaxed);
+    return unit ? unit : MS_STREAM_ARENA_UNIT_MOST_BYTES;
+}
 /** The context is gone, and with it, where the vendor has it so, the pools of its device: what was taken of
  * them is nobody's any more. The streams' lock held. */
 void ms_mempools_context_died(uint64_t context);
