@@ -156,7 +156,7 @@ void ms_mempool_trim_to(const struct ms_mempool *pool, uint64_t keep_bytes);
 /** The current pool of a device; NULL if it is not served. May call the vendor. */
 struct ms_mempool *ms_mempool_current(const struct ms_gpu *gpu, int device);
 struct ms_mempool *ms_mempool_at(uint32_t index);
-/** What the driver takes at a time for the pool, at most. */
+/** Bytes that the driver takes at a time for the pool, at most. */
 static inline uint64_t ms_mempool_unit(const struct ms_mempool *pool)
 {
     uint64_t unit = atomic_load_explicit(&pool->unit, memory_order_relaxed);
