@@ -13,14 +13,14 @@ LIMIT, ROUNDS = 64 << 20, "300" if WATCHED else "3000"
 SETTINGS = ({}, {"MEMSHIM_MODE": "track"}, {"MEMSHIM_KEEP": "0"}, {"MEMSHIM_BACKING": "vmm"})
 
 
-def run(env):
-    done = subprocess.run([PROGRAM, str(LIMIT), ROUNDS], env={**env, "MEMSIM_MEMORY": "1G", "MEMSIM_COUNT": "1"}, text=True, capture_output=True,
+def run(env, rounds=ROUNDS):
+    done = subprocess.run([PROGRAM, str(LIMIT), rounds], env={**env, "MEMSIM_MEMORY": "1G", "MEMSIM_COUNT": "1"}, text=True, capture_output=True,
                           timeout=300, check=False)
     return {name: int(value) for name, value in (line.split() for line in done.stdout.splitlines())} if done.returncode == 0 else {"exit": done.returncode}
 
 
 plan(1 + len(SETTINGS))
-said = run(native_environment())
+said = run(native_environment(), "3000")
 fact(said.get("wrong") == 0 and said["most"] > LIMIT, "natively the program takes more than that", ["%s" % said])
 for more in SETTINGS:
     said = run(shim_environment("none", MEMSHIM_LIMIT=str(LIMIT), MEMSHIM_LOG="none", MEMSHIM_OOM_WAIT_MS="20", **more))

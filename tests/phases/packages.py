@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["top_srcdir"], "tests", "hooks"))
 from hooklib import MEMSHIM, TMP, WATCHED, fact, plan, skip  # noqa: E402
 
-CLIENTS = os.path.join(os.environ["TEST_CACHE"], "clients")
+CLIENTS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "memshim", "clients")
 BEGIN = """
 import ctypes, sys
 runtime = ctypes.CDLL("libcudart.so.13")
