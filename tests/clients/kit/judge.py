@@ -12,7 +12,7 @@ import subprocess
 
 MARK = 77001
 Figure = collections.namedtuple("Figure", "pid kind name value first last")
-TOPS = {"tensors": "shows the tensors of ", "segments": "shows (segments of the cache of |the tensors that )", "mixed": "shows tensors and segments of caches mixed, of "}
+TOPS = {"tensors": "shows the tensors of ", "segments": "(shows (segments of the cache of |the tensors that )|Peak .* allocated by tensors)", "mixed": "shows tensors and segments of caches mixed, of "}
 CLEAN = ("unseen_frees", "replaced_blocks", "late_frees")
 BAD_FINDINGS = ("double_free", "interior_free", "unseen_frees", "context_died_with_blocks")
 
