@@ -269,44 +269,35 @@ static void add_figures(const struct ms_mempool *pool, struct ms_mempool_sums *s
     sums->held += atomic_load_explicit(&pool->held, memory_order_relaxed);
 }
 
-struct ms_mempool_sums ms_mempool_sums_of(int device)
+static bool is_seen(const struct ms_mempool *pool, int device)
+{
+    return atomic_load(&pool->device) == device && atomic_load(&pool->is_devices) &&
+           atomic_load(&pool->handle);
+}
+
+static struct ms_mempool_sums sums_over(int device, bool served_alone)
 {
     struct ms_mempool_sums sums = {.idle = 0};
     const struct ms_mempool *pool;
     atomic_fetch_add(&asking, 1);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (atomic_load(&pool->device) == device && atomic_load(&pool->is_devices) &&
-            atomic_load(&pool->handle))
+        if (is_seen(pool, device) && (pool->served || !served_alone))
             add_figures(pool, &sums);
     }
     atomic_fetch_sub(&asking, 1);
     return sums;
 }
 
-static bool is_counted(const struct ms_mempool *pool, int device)
+struct ms_mempool_sums ms_mempool_sums_of(int device)
 {
-    return atomic_load(&pool->device) == device && pool->served && atomic_load(&pool->is_devices) &&
-           atomic_load(&pool->handle);
-}
-
-static uint64_t idle_in_served(int device)
-{
-    struct ms_mempool_sums sums = {.idle = 0};
-    const struct ms_mempool *pool;
-    atomic_fetch_add(&asking, 1);
-    for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (is_counted(pool, device))
-            add_figures(pool, &sums);
-    }
-    atomic_fetch_sub(&asking, 1);
-    return sums.idle;
+    return sums_over(device, false);
 }
 
 void ms_mempool_count_idle(int device)
 {
     if (!ms_quota_is_bounded() || device < 0 || device >= MS_DEVICES_MAX)
         return;
-    uint64_t now = idle_in_served(device), before = atomic_exchange(&idle_counted[device], now);
+    uint64_t now = sums_over(device, true).idle, before = atomic_exchange(&idle_counted[device], now);
     if (now > before)
         ms_quota_hold(device, now - before);
     else
@@ -319,7 +310,8 @@ uint64_t ms_mempool_trim_idle(int device)
     uint64_t given = 0, before, after, used, counted = ms_mempool_idle_counted(device), left;
     atomic_fetch_add(&asking, 1);
     for (uint32_t i = 0; (pool = ms_mempool_at(i)) != NULL; i++) {
-        if (!is_counted(pool, device) || !ms_mempool_figures(pool, &before, &used) || before <= used)
+        if (!is_seen(pool, device) || !pool->served || !ms_mempool_figures(pool, &before, &used) ||
+            before <= used)
             continue;
         ms_mempool_trim_to(pool, 0);
         if (ms_mempool_figures(pool, &after, &used) && after < before)
