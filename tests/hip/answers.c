@@ -1,5 +1,5 @@
-/* What the runtime answers about memory of each kind, while it lives and once it was freed, and what it says
- * of requests for rows and with flags. Prints what must be the same with and without memshim. */
+/* answers.c - statuses, attributes and ranges of memory of each kind, while it lives and once it was freed,
+ * and of requests for rows and with flags: printed, and to be the same with and without memshim. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

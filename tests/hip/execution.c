@@ -5,7 +5,7 @@
 
 #include "vendor/abi/hip_fn.h"
 
-/* What comes is answered out of what the thread has at hand, as long as it may be. */
+/* Requests that follow find blocks at hand in the thread, and take the fast path where it is allowed. */
 static int warm(void)
 {
     int status = 0;

@@ -15,7 +15,7 @@ ms_test_programs += tests/hip/first
 tests_hip_first_LDADD = libamdhip64.so.6 -ldl $(MS_BESIDE_ALL)
 
 dist_check_SCRIPTS += tests/hip/versions.sh
-EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py tests/hip/later.h
+EXTRA_DIST += tests/hip/real.sh tests/hip/no_device.py tests/hip/later.h tests/hip/figures.h
 
 check_PROGRAMS += tests/hip/hooks tests/hip/probe tests/hip/execution
 tests_hip_execution_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
@@ -29,11 +29,11 @@ tests_hip_answers_7_LDADD = libamdhip64.so.7 $(MS_BESIDE_ALL)
 
 # A runtime that has another way to begin a capture.
 check_PROGRAMS += tests/hip/later/libamdhip64.so.6 tests/hip/later_user tests/hip/later_linked
-tests_hip_later_libamdhip64_so_6_SOURCES = tests/hip/later_library.c tests/hip/later.h
+tests_hip_later_libamdhip64_so_6_SOURCES = tests/hip/later_library.c tests/hip/later.h tests/hip/figures.h
 tests_hip_later_libamdhip64_so_6_CFLAGS = $(ms_module_cflags)
 tests_hip_later_libamdhip64_so_6_LDFLAGS = $(AM_LDFLAGS) $(ms_module) -Wl,-soname,libamdhip64.so.6
 tests_hip_later_user_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
-tests_hip_later_linked_SOURCES = tests/hip/later_user.c tests/hip/later.h
+tests_hip_later_linked_SOURCES = tests/hip/later_user.c tests/hip/later.h tests/hip/figures.h
 tests_hip_later_linked_CPPFLAGS = $(AM_CPPFLAGS) -DLATER_LINKED
 tests_hip_later_linked_LDADD = tests/hip/later/libamdhip64.so.6 -ldl
 dist_check_SCRIPTS += tests/hip/later.sh

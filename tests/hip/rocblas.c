@@ -12,7 +12,6 @@
  *
  * usage: rocblas SCHEME, or `rocblas threads THREADS SCHEME`: as many handles in threads, each on a stream of
  * its own. Standard error then has what was reserved at most, and the vendor's calls. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/hip/figures.h"
 #include "vendor/abi/hip.h"
 #include "vendor/abi/hip_fn.h"
 
@@ -381,18 +381,6 @@ static void *in_thread(void *unused)
     must(hipFree(own), "hipFree");
     must(hipStreamDestroy(stream), "hipStreamDestroy");
     return NULL;
-}
-
-static void say_figures(void)
-{
-    static const char *const names[] = {"hipMalloc",      "hipFree",
-                                        "hipMallocAsync", "hipMallocFromPoolAsync",
-                                        "hipFreeAsync",   "hipDeviceSynchronize"};
-    long long (*told)(const char *) = (long long (*)(const char *))dlsym(RTLD_DEFAULT, "memsim_count");
-
-    fprintf(stderr, "peak_bytes %lld\n", told ? told("peak_bytes") : -1);
-    for (unsigned i = 0; i < sizeof names / sizeof *names && told; i++)
-        fprintf(stderr, "%s %lld\n", names[i], told(names[i]));
 }
 
 static int in_threads(unsigned count, const char *scheme)

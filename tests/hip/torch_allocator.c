@@ -11,7 +11,6 @@
  * Each block's ends are filled, and copied away before it is freed: so memory that was given too early shows.
  * Standard output is the same with and without memshim; standard error has what was reserved at most, and the
  * vendor's calls. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/hip/figures.h"
 #include "vendor/abi/hip_fn.h"
 
 #define MIB ((size_t)1 << 20)
@@ -366,20 +366,6 @@ static void *trainer(void *arg)
     MUST(hipStreamSynchronize(beside));
     judge(t);
     return NULL;
-}
-
-static void say_figures(void)
-{
-    static const char *const names[] = {"hipMalloc",      "hipFree",
-                                        "hipMallocAsync", "hipMallocFromPoolAsync",
-                                        "hipFreeAsync",   "hipDeviceSynchronize"};
-    long long (*told)(const char *) = (long long (*)(const char *))dlsym(RTLD_DEFAULT, "memsim_count");
-
-    if (!told)
-        return;
-    fprintf(stderr, "peak_bytes %lld\n", told("peak_bytes"));
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        fprintf(stderr, "%s %lld\n", names[i], told(names[i]));
 }
 
 int main(int argc, char **argv)
